@@ -325,7 +325,7 @@ test('a folder and a zip are imported, refused and held, and every answer is one
   assert.deepEqual(numbers(await json('import --partial --estab 1234567', broken)), [0, 0, 0, 61, 1]);
 
   const shrunk = await folderOf('shrunk', { users: people(40) });
-  const held = await assertFails(/held: 20 of 60 student users \(33\.3 %\) would go[^]*--force/, 'import --json --estab 1234567', shrunk);
+  const held = await assertFails(/20 of 60 student users \(33\.3 %\) would be deleted[^]*--force/, 'import --json --estab 1234567', shrunk);
   assert.equal((JSON.parse(held.out) as { outcome: string }).outcome, 'held');
   assert.deepEqual(numbers(await json('import --force --estab 1234567', shrunk)), [0, 0, 20, 41, 0]);
   assert.equal((await json<{ connector: string }[]>('school list'))[0]?.connector, 'csv');

@@ -143,8 +143,8 @@ async function run(command: AnyCommand, given: Given, env: Env, ask: Ask): Promi
   const database = await openDatabase(config, undefined, { existing: true, before, asIs: command.leavesSchema?.(given) ?? false });
   try {
     const seal = createSeal(readSecretKeys(config));
-    const context = { db: database.pool(policies.commands), seal, config };
-    return await runRecorded(command, context, given, () => runAgreed(command, context, given, ask));
+    const context = { db: database.pool(policies.commands), seal, config, ask };
+    return await runRecorded(command, context, given, () => runAgreed(command, context, given));
   } finally {
     await database.close();
   }

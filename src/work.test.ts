@@ -69,8 +69,8 @@ test('a collection that is held, and one that is refused', async () => {
   await fill(folder, 10);
   await collect('held');
   const [held] = await warningsOf('held');
-  assert.deepEqual([held?.kind, held?.msg], ['collect', 'work failed']);
-  assert.match(String(held?.reason), /^held until a person approves it: 50 of 60 student users/);
+  assert.deepEqual([held?.kind, held?.msg], ['collect', 'work needs a decision by a person']);
+  assert.match(String(held?.reason), /^waits for approval: 50 of 60 student users/);
   await addFolder('refused', 3, { raw: { 'users.csv': 'sourcedId,status\r\nx\r\n' } });
   const [refused] = await warningsOf('refused');
   assert.match(String(refused?.reason), /^refused, nothing was changed: \d+ problem/);

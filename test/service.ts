@@ -1,6 +1,7 @@
 // In charge of a running service for tests: a real server on a real port over a real database, and short ways to add
 // schools and applications and to ask it things.
 import type { FastifyInstance } from 'fastify';
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -49,7 +50,8 @@ export type Service = {
   work(env?: Record<string, string>): Promise<void>;
   /** Those workers stop before the end, so that nothing changes by itself. */
   rest(): Promise<void>;
-  load(estab: string, given: string | CsvPackage, options?: { partial?: boolean; force?: boolean }): Promise<ImportReport>;
+  /** approve: an import that waits for approval is approved, as on the school's page. */
+  load(estab: string, given: string | CsvPackage, options?: { partial?: boolean; force?: boolean; approve?: boolean }): Promise<ImportReport>;
 };
 
 export type Client = NewApplication & {
@@ -107,14 +109,12 @@ export async function useService(env: Record<string, string> = {}, { patience = 
   });
   const url = `http://127.0.0.1:${port}`;
 
-  const load: Service['load'] = (estab, given, options = {}) =>
-    importRoster(importing, async () => openCsvSource(typeof given === 'string' ? await openPackage(given) : given), {
-      estab,
-      dataDir,
-      partial: options.partial ?? false,
-      force: options.force ?? false,
-      shrinkLimitPercent: config.shrinkLimitPercent,
-    });
+  const load: Service['load'] = async (estab, given, { partial = false, force = false, approve = false } = {}) => {
+    const open = async () => openCsvSource(typeof given === 'string' ? await openPackage(given) : given);
+    const [id, options] = [randomUUID(), { estab, dataDir, partial, force, shrinkLimitPercent: config.shrinkLimitPercent }];
+    const report = await importRoster(importing, open, { ...options, id });
+    return approve && report.outcome === 'held' ? importRoster(importing, open, { ...options, approved: id }) : report;
+  };
 
   const workers: (() => Promise<void>)[] = [];
 
@@ -148,7 +148,7 @@ export async function useService(env: Record<string, string> = {}, { patience = 
     },
     async addSchool(estab, given) {
       await addEstablishment(db, { estab, name: `School ${estab}`, email: `office@${estab}.example` });
-      return given === undefined ? undefined : load(estab, given);
+      return given === undefined ? undefined : load(estab, given, { approve: true });
     },
     async addClient(rp, estabs, scopes = scopeNames.join(',')) {
       const application = await addApplication(db, seal, { rp, name: `Application ${rp}`, callbackUrl: 'http://127.0.0.1:9/events', scopes, redirectUris: [] });

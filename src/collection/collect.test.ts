@@ -174,7 +174,7 @@ test('a large loss is held: Paused with the reason, nothing of it visible, not t
   assert.equal((await collect()).state, 'done');
   const held = await roster(estab);
   assert.equal(held.status, 'Paused');
-  assert.match(held.message ?? '', /^held until a person approves it: 60 of 64 student users \(93\.8 %\) would go$/);
+  assert.match(held.message ?? '', /^waits for approval: 60 of 64 student users \(93\.8 %\) would be deleted$/);
   const active = async () => (await db`select count(*)::int as count from roster_user where estab = ${estab} and status = 'active'`)[0]?.count as number;
   assert.deepEqual([await active(), await versionOf(estab), (await rows(estab)).filter(({ state }) => state === 'waiting')], [68, 1, []]);
   assert.ok(held.updatedAt !== null);

@@ -22,12 +22,12 @@ const report = exactly({
       Collection: text('Of what.'),
       Role: orNull(text('Of users: of which role.')),
       Active: whole('How many there are.'),
-      Removed: whole('How many of them would go, or lose that role.'),
+      Removed: whole('How many of them would be deleted or lose that role.'),
       Percent: percent,
     }),
-    'Why it is held: what would lose too much.',
+    'The losses for which the import waits for approval, students first. No users or no enrollments in a first import with classes: zeros.',
   ),
-  Ignored: listOf(text('A file or column.'), 'What is of no use here.'),
+  Ignored: listOf(text('A file or column.'), 'Files and columns that were not imported.'),
   Words: listOf(
     exactly({
       File: text('The file.'),
@@ -70,7 +70,7 @@ export const describeUpload: RouteShorthandOptions = describeRoute({
   errors: {
     ...uploadRefusals,
     invalid_request: 'The body is empty. Send the zip that the MIS has exported: curl -T roster.zip.',
-    conflict: 'A package that came earlier is held until a person decides, and this one was not taken.',
+    conflict: 'An earlier upload waits for approval, so this one was not accepted.',
     too_large: 'The file is larger than 512 MB, which is the most that is taken. Nothing was changed.',
     unsupported_media_type: 'The body is not a zip: a zip begins with the letters PK. Send the OneRoster CSV files, with manifest.csv, as one zip.',
   },

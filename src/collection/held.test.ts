@@ -36,6 +36,9 @@ const decisions = async () =>
   (await db<{ decision: string | null }[]>`select decision from import_run where estab = ${estab} and outcome = 'held' order by finished_at`).map(
     ({ decision }) => decision,
   );
+/** Of an import that a person has looked at: the one that waits. */
+const seen = async () => (await findHeld(db, estab))?.id ?? 'none';
+const approve = async () => db.begin(async (tx) => approveHeld(tx, estab, await seen()));
 const losses = async () => (await db`select from import_loss where estab = ${estab}`).length;
 
 test('a package that came while one before it was read, which is held: nobody decides about that one, and the newer one is kept', async () => {
@@ -43,33 +46,33 @@ test('a package that came while one before it was read, which is held: nobody de
   let second = '';
   assert.equal((await load(5, { kind: 'upload', upload: first, meanwhile: async () => (second = await take(6)) })).outcome, 'held');
   assert.equal(await findHeld(db, estab), undefined, 'it will be replaced in a moment');
-  await assert.rejects(discardHeld(db, estab), /Nothing waits for a decision/);
+  await assert.rejects(discardHeld(db, estab, await seen()), /No import of H\d+ waits for approval/);
   assert.deepEqual(await packages(), [second]);
   // The worker takes up the newer one.
   await db`update outbox set state = 'running', claim = gen_random_uuid(), lease_until = now() + interval '1 hour' where estab = ${estab} and kind = 'collect'`;
   assert.equal((await load(6, { kind: 'upload', upload: second })).outcome, 'held');
   assert.deepEqual([await packages(), await decisions()], [[second], ['replaced', null]]);
-  assert.equal((await db.begin((tx) => approveHeld(tx, estab))).upload, second);
+  assert.equal((await approve()).upload, second);
 });
 
 test('an approval whose import was stopped before it ended can be given again, or taken back', async () => {
   const id = await take(5);
   await db`update outbox set state = 'done', settled_at = now() where estab = ${estab}`;
   await load(5, { kind: 'upload', upload: id });
-  const { approved } = await db.begin((tx) => approveHeld(tx, estab));
-  assert.deepEqual(await db.begin((tx) => approveHeld(tx, estab)), { approved, upload: id });
-  await discardHeld(db, estab);
+  const { approved } = await approve();
+  assert.deepEqual(await approve(), { approved, upload: id });
+  await discardHeld(db, estab, await seen());
   assert.deepEqual([await decisions(), await packages(), await losses(), await findHeld(db, estab)], [['discarded'], [], 0, undefined]);
 });
 
 test('what was approved and imported does not wait again while the next one that is held is not to be seen yet', async () => {
   await load(5, { kind: 'provider' });
-  const { approved } = await db.begin((tx) => approveHeld(tx, estab));
+  const { approved } = await approve();
   assert.equal((await load(5, { kind: 'provider', approved })).outcome, 'done');
   // As in the moment in which the coordinator has committed, and the school's node not yet.
   await db`update component_database set status = 'Paused' where estab = ${estab} and name = 'SchoolData'`;
   assert.equal(await findHeld(db, estab), undefined);
-  await assert.rejects(db.begin((tx) => approveHeld(tx, estab)), /Nothing waits for a decision/);
+  await assert.rejects(approve(), /No import of H\d+ waits for approval/);
 });
 
 test('who leaves a source is not asked about what came from it', async () => {
@@ -84,7 +87,7 @@ test('what a folder or a provider has held is approved as that, whatever package
   await db`update outbox set state = 'done', settled_at = now() where estab = ${estab}`;
   await load(5, { kind: 'folder' });
   const held = await findHeld(db, estab);
-  assert.deepEqual(await db.begin((tx) => approveHeld(tx, estab)), { approved: held?.id });
+  assert.deepEqual(await approve(), { approved: held?.id });
 });
 
 test('a job is told whether what was held waits for a person or is being imported', async () => {
@@ -95,7 +98,7 @@ test('a job is told whether what was held waits for a person or is being importe
     return [response.status, ((await response.json()) as { ExceptionMessage: string }).ExceptionMessage] as const;
   };
   await load(5, { kind: 'upload' });
-  assert.match(String(await send()), /^409,A package that came earlier is held until a person decides/);
+  assert.match(String(await send()), /^409,An earlier upload waits for approval \(import [0-9a-f-]{36}\)/);
   await db`update component_database set refreshing_since = now() where estab = ${estab}`;
   assert.match(String(await send()), /^409,A package that was held is being imported at this moment.*Send it again/);
 });

@@ -7,7 +7,7 @@ import type { CollectionName } from '../roster/resource.ts';
 import type { Changes } from './compare-stage.ts';
 import { recordDropped, requestCollection } from './component-databases.ts';
 import type { ImportKind } from './connector.ts';
-import { lessened, type Shrinkage } from './shrink-guard.ts';
+import { roleLosses, type Shrinkage } from './deletion-guard.ts';
 
 export type HeldImport = { id: string; at: Date; kind: ImportKind | null; shrinkage: Shrinkage[] };
 /** What would go of one collection, of users of one role; so many as have a name. stays: they would only lose that role. */
@@ -23,8 +23,8 @@ export async function noteLosses(tx: Tx, changes: Changes, run: string): Promise
     const ofPeople = resource === collections.users;
     if (removed === 0 && !(ofPeople && changed > 0)) continue;
     const { role, name, joins } = wordsOf(tx, estab, resource.collection);
-    const lessen = tx`
-      union all select t.sourced_id, l.role, true, ${name} from roster_user t join ${lessened(tx, changes)} l on l.sourced_id = t.sourced_id
+    const losingRoles = tx`
+      union all select t.sourced_id, l.role, true, ${name} from roster_user t join ${roleLosses(tx, changes)} l on l.sourced_id = t.sourced_id
       where t.estab = ${estab}`;
     await tx`
       insert into import_loss (estab, import, collection, sourced_id, role, name, loses)
@@ -36,7 +36,7 @@ export async function noteLosses(tx: Tx, changes: Changes, run: string): Promise
           select t.sourced_id, ${role} as role, false as stays, ${name} as name
           from ${tx(resource.table)} t join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = ${resource.collection}
             and c.sourced_id = t.sourced_id and c.what in ('missing', 'marked') ${joins}
-          where t.estab = ${estab} and t.status = 'active' ${ofPeople ? lessen : tx``}) g) named
+          where t.estab = ${estab} and t.status = 'active' ${ofPeople ? losingRoles : tx``}) g) named
       group by sourced_id, name`;
   }
   // Counted here and not by each page: it may be a hundred thousand.
@@ -70,20 +70,24 @@ export function wordsOf(tx: Sql, estab: string, collection: CollectionName): Wor
   }
 }
 
-/** Whether of what is guarded nothing goes but what the person was shown. */
+/**
+ * Whether a person has approved these losses: every deletion was recorded with the import that was approved, and that none of a kind is left,
+ * or none of it came, was said there too.
+ */
 export async function isApproved(tx: Tx, changes: Changes, shrinkage: readonly Shrinkage[], approved: string): Promise<boolean> {
   const { estab, number } = changes.reading;
-  for (const { collection, role } of shrinkage) {
-    const { table } = collections[collection as CollectionName];
-    const ofPeople = role !== null;
-    const ofRole = tx`and (t.role = ${role} or t.roles @> ${tx.json([{ role }])}::jsonb)`;
-    const lessen = tx`union all select l.sourced_id, l.role from ${lessened(tx, changes)} l where l.role = ${role}`;
+  const [seen] = await tx<{ shrinkage: Shrinkage[] }[]>`select report -> 'shrinkage' as shrinkage from import_run where estab = ${estab} and id = ${approved}`;
+  for (const { collection, role, size } of shrinkage) {
+    if (size !== 'many' && !seen?.shrinkage.some((one) => one.collection === collection && one.role === role && one.size === size)) return false;
+    const ofUsers = role === null ? tx`` : tx`
+      and (t.role = ${role} or t.roles @> ${tx.json([{ role }])}::jsonb)
+      union all select l.sourced_id, l.role from ${roleLosses(tx, changes)} l where l.role = ${role}`;
     const [unseen] = await tx`
       select from (
         select t.sourced_id, null as lost
-        from ${tx(table)} t join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = ${collection}
+        from ${tx(collections[collection].table)} t join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = ${collection}
           and c.sourced_id = t.sourced_id and c.what in ('missing', 'marked')
-        where t.estab = ${estab} and t.status = 'active' ${ofPeople ? tx`${ofRole} ${lessen}` : tx``}) g
+        where t.estab = ${estab} and t.status = 'active' ${ofUsers}) g
       where not exists (select from import_loss l where l.estab = ${estab} and l.import = ${approved} and l.collection = ${collection}
         and l.sourced_id = g.sourced_id and (l.loses is null or g.lost = any(l.loses)))
       limit 1`;
@@ -145,7 +149,8 @@ export async function listLosses(sql: Sql, estab: string, run: string): Promise<
 /** Whoever would stay is listed under each role that they would lose. */
 function lossesByRole(sql: Sql, estab: string, run: string): Fragment {
   return sql`import_loss l cross join lateral unnest(coalesce(l.loses, array[l.role])) r (role)
-    where l.estab = ${estab} and l.import = ${run} group by 1, 2, 3 order by l.collection <> 'users', 1, 2, 3`;
+    where l.estab = ${estab} and l.import = ${run} group by 1, 2, 3
+    order by l.collection <> 'users', r.role is distinct from 'student', 1, 2, 3`;
 }
 
 export type CountedLoss = Omit<Loss, 'names'>;
@@ -165,8 +170,11 @@ async function tallyLosses(sql: Sql, estab: string, run: string): Promise<Counte
 /** A package that was uploaded or given by command is kept while it is held; others are read again. */
 const packageKinds: readonly ImportKind[] = ['upload', 'command'];
 
-/** A person says that it is right. To be asked for in the same transaction, as `approved`: the package that was held, or what is read anew. */
-export async function approveHeld(tx: Tx, estab: string, seen?: string): Promise<{ approved: string; upload?: string }> {
+/**
+ * Approves the import that a person has looked at, and returns what has to be imported in the same transaction: the package that was stored, or
+ * none if the source is read again. seen: the id of that import.
+ */
+export async function approveHeld(tx: Tx, estab: string, seen: string): Promise<{ approved: string; upload?: string }> {
   const held = await decide(tx, estab, 'approved', seen);
   if (held.kind !== null && !packageKinds.includes(held.kind)) return { approved: held.id };
   const [kept] = await tx<{ id: string }[]>`select id from upload where estab = ${estab} order by created_at desc limit 1`;
@@ -184,7 +192,7 @@ export async function letHeldGo(db: Db, estab: string, seen: string): Promise<vo
 }
 
 /** A person says that it is wrong: a package is dropped; what can be read again is, when its time comes. */
-export async function discardHeld(db: Db, estab: string, seen?: string): Promise<HeldImport> {
+export async function discardHeld(db: Db, estab: string, seen: string): Promise<HeldImport> {
   return db.begin(async (tx) => {
     const held = await decide(tx, estab, 'discarded', seen);
     await tx`delete from import_loss where estab = ${estab} and import = ${held.id}`;
@@ -194,13 +202,16 @@ export async function discardHeld(db: Db, estab: string, seen?: string): Promise
   });
 }
 
-/** `seen`: the one that was looked at; another may wait by now. */
-async function decide(tx: Tx, estab: string, decision: 'approved' | 'discarded', seen: string | undefined): Promise<HeldImport> {
+/** seen: the import that the person has looked at. Another one may wait by now. */
+async function decide(tx: Tx, estab: string, decision: 'approved' | 'discarded', seen: string): Promise<HeldImport> {
   await tx`select from component_database where estab = ${estab} order by name for update`;
   const held = await findHeld(tx, estab);
-  if (!held) throw new SchoolbellError('conflict', `Nothing waits for a decision: no import of ${estab} is held.`);
-  if (seen !== undefined && seen !== held.id)
-    throw new SchoolbellError('conflict', 'Another import waits by now than the one that you have seen. Go back and look how it stands.');
+  if (!held) throw new SchoolbellError('conflict', `No import of ${estab} waits for approval.`);
+  if (seen !== held.id)
+    throw new SchoolbellError(
+      'conflict',
+      `The import that waits for approval is ${held.id}, not ${seen === '' ? 'one without an id' : seen}. Nothing was changed. Look at it, then decide.`,
+    );
   await tx`update import_run set decision = ${decision}, decided_at = now() where estab = ${estab} and id = ${held.id}`;
   return held;
 }

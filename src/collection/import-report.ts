@@ -1,11 +1,12 @@
-// In charge of what is said of an import: its numbers, its faults, and in one sentence what somebody has to do.
+// The report of an import: its numbers and faults, and in one sentence what a person has to do.
 import type { CollectionName } from '../roster/resource.ts';
 import type { MergeCount } from './compare-stage.ts';
+import type { Shrinkage } from './deletion-guard.ts';
 import type { ForeignWord } from './foreign-words.ts';
 import type { CountedLoss } from './held.ts';
 import type { Fault, Problem } from './problem.ts';
 import { Overtaken } from './reading.ts';
-import type { Shrinkage } from './shrink-guard.ts';
+import { describeUnreported } from './unreported-leavers.ts';
 
 export type ImportReport = MergeCount & {
   estab: string;
@@ -19,6 +20,8 @@ export type ImportReport = MergeCount & {
   version: number;
   collections: Partial<Record<CollectionName, MergeCount & { mode: string; rejected: number }>>;
   ignored: string[];
+  /** Collections of which the source cannot show which records left, if there are any. */
+  leaversUnreported?: readonly CollectionName[];
   /** Those that OneRoster 1.1 does not have, if any came. */
   words?: ForeignWord[];
   /** Marks that came with the package. */
@@ -52,28 +55,45 @@ export function emptyReport(estab: string): ImportReport {
   };
 }
 
-/** For a school: what would have to be approved or put right. Nothing when all went well. */
+/** Returns what a person has to approve or put right, or undefined if the import went well. */
 export function describeTrouble({ outcome, overtaken, problems, problemsTotal, shrinkage }: ImportReport): string | undefined {
   if (overtaken) return Overtaken.words;
-  if (outcome === 'held') return `held until a person approves it: ${describeShrinkage(shrinkage)}`;
+  if (outcome === 'held') return `waits for approval: ${describeShrinkage(shrinkage)}`;
   if (outcome !== 'refused') return undefined;
   const [first] = problems;
   const where = first ? [first.file, ...(first.line === null ? [] : [`line ${first.line}`]), ...(first.column === null ? [] : [first.column])].join(', ') : '';
   return `refused, nothing was changed: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}${first ? `, the first: ${where}: ${first.rule}` : ''}`;
 }
 
-/** "50 of 64 student users (78.1 %), 12 of 50 classes (24 %) would go". */
+/** "50 of 64 student users (78.1 %), 12 of 50 classes (24 %) would be deleted": students first, then every other kind in the guard's order. */
 export function describeShrinkage(shrinkage: readonly Shrinkage[]): string {
-  return [...Map.groupBy(shrinkage, describeWay)].map(([way, some]) => `${some.map(describeShare).join(', ')} ${way}`).join(', ');
+  const lacking = shrinkage.filter(({ size }) => size === 'none').map(({ collection }) => `no ${collection}`);
+  const ways = Map.groupBy(shrinkage.filter(({ size }) => size !== 'none'), describeWay);
+  const lost = [...ways].map(([way, some]) => `${some.map(describeShare).join(', ')} ${way}`);
+  return [...lost, ...(lacking.length > 0 ? [`there are classes, but ${lacking.join(' and ')}`] : [])].join(', ');
 }
 
 function describeWay({ removed, staying = 0 }: Shrinkage): string {
-  if (staying === 0) return 'would go';
-  return staying === removed ? 'would lose that role' : 'would go or lose that role';
+  if (staying === 0) return 'would be deleted';
+  return staying === removed ? 'would lose that role' : 'would be deleted or lose that role';
 }
 
 const describeShare = ({ collection, role, active, removed, percent }: Shrinkage) =>
   `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`;
+
+/** Returns a line for each thing of the source that was left aside, and for leavers that it does not report. */
+export function describeIgnored({ ignored, leaversUnreported = [] }: Pick<ImportReport, 'ignored' | 'leaversUnreported'>): string[] {
+  return [
+    ...(ignored.length > 0 ? [`ignored: ${ignored.join(', ')}`] : []),
+    ...(leaversUnreported.length > 0 ? [describeUnreported(leaversUnreported)] : []),
+  ];
+}
+
+/** Names the import in what the operator types, because another one may wait by then. */
+export function howToApprove(estab: string, id: string): string {
+  const approve = `import approve --estab ${estab} --import ${id}`;
+  return `Look at it with import held --estab ${estab}. If it is right: ${approve}. If not: import discard --estab ${estab}`;
+}
 
 /** Messages begin small and end without a stop, since they also stand inside other sentences. */
 export function renderSentence(message: string): string {

@@ -1,4 +1,4 @@
-// Covers imports on a real database: bulk and delta, references, partial imports, the shrink guard, what is derived,
+// Covers imports on a real database: bulk and delta, references, partial imports, the deletion guard, what is derived,
 // and that an import which fails in any way leaves the roster exactly as it was.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -66,7 +66,7 @@ async function newSchool(files: Files = small): Promise<string> {
   return estab;
 }
 
-const load = (estab: string, files: Files, options: PackageOptions & { partial?: boolean; force?: boolean } = {}) =>
+const load = (estab: string, files: Files, options: PackageOptions & { partial?: boolean; force?: boolean; approve?: boolean } = {}) =>
   service.load(estab, csvPackage(files, options), options);
 const numbers = ({ added, changed, removed, unchanged, rejected }: ImportReport) => ({ added, changed, removed, unchanged, rejected });
 const none = { added: 0, changed: 0, removed: 0, unchanged: 0, rejected: 0 };
@@ -201,14 +201,13 @@ test('dateLastModified is one instant for all that an import changed, later than
   assert.ok(Date.parse([...stamps].join()) > Date.now() + 59 * 60_000);
 });
 
-test('absent files and files without rows remove nothing', async () => {
+test('absent files and delta files without rows remove nothing', async () => {
   const estab = await newSchool();
   const before = await contents(estab);
   const absent = await load(estab, { orgs: small.orgs });
   assert.deepEqual([absent.outcome, numbers(absent)], ['unchanged', { ...none, unchanged: 2 }]);
-  const headerOnly = await load(estab, { orgs: small.orgs, users: [], enrollments: [], demographics: [] });
-  assert.deepEqual([headerOnly.outcome, numbers(headerOnly)], ['unchanged', { ...none, unchanged: 2 }]);
-  assert.ok(headerOnly.ignored.some((one) => one.includes('users.csv')));
+  const noChanges = await load(estab, { users: [], enrollments: [] }, { mode: 'delta' });
+  assert.deepEqual([noChanges.outcome, noChanges.ignored], ['unchanged', ['users.csv (no rows)', 'enrollments.csv (no rows)']]);
   const alone = await load(estab, {});
   assert.equal(alone.outcome, 'unchanged');
   assert.deepEqual(await contents(estab), before);
@@ -336,7 +335,8 @@ test('partial imports what is right; rejected rows remove nothing', async () => 
     user('a1', 'parent', { agentSourcedIds: 'p1' }), user('p4', 'student'), user('p5', 'student', { orgSourcedIds: 'nobody' }),
   ];
   await assertRefused(estab, () => load(estab, { users }));
-  const report = await load(estab, { users, demographics: [...small.demographics, { sourcedId: 'p3', birthDate: 'soon' }] }, { partial: true });
+  const demographics = [...small.demographics, { sourcedId: 'p3', birthDate: 'soon' }];
+  const report = await load(estab, { users, demographics }, { partial: true, approve: true });
   assert.equal(report.outcome, 'done');
   assert.deepEqual({ ...report.collections.users, mode: 'bulk' }, { mode: 'bulk', added: 1, changed: 0, removed: 1, unchanged: 2, rejected: 3 });
   assert.deepEqual(numbers(report), { added: 1, changed: 0, removed: 1, unchanged: 4, rejected: 4 });
@@ -409,19 +409,20 @@ test('thousands of problems are counted, and the first are listed', async () => 
   assert.deepEqual([report.problems[0]?.line, report.problems.at(-1)?.line], [2, listedProblems + 1]);
 });
 
-test('the shrink guard holds what would remove more than a fifth of fifty or more', async () => {
+test('more than a fifth and more than five of a kind wait for approval, and --force approves them', async () => {
   const students = (count: number) => many(count, (id) => user(id, 'student'), 'u');
   const cases: [files: Files, next: Files, held: string | undefined, options?: PackageOptions][] = [
     [{ users: students(50) }, { users: students(40) }, undefined],
     [{ users: students(50) }, { users: students(39) }, 'users student 50 11 22'],
-    [{ users: students(49) }, { users: students(1) }, undefined],
+    [{ users: students(6) }, { users: students(1) }, undefined],
+    [{ users: students(7) }, { users: students(1) }, 'users student 7 6 85.7'],
+    [{ users: students(49) }, { users: students(1) }, 'users student 49 48 98'],
     [{ users: students(1000) }, { users: students(799) }, 'users student 1000 201 20.1'],
     [
       { users: [...students(200), ...many(50, (id) => user(id, 'teacher'), 't')] },
       { users: [...students(200), ...many(39, (id) => user(id, 'teacher'), 't')] },
       'users teacher 50 11 22',
     ],
-    [{ users: [...students(40), ...many(40, (id) => user(id, 'teacher'), 't')] }, { users: [user('new', 'aide')] }, undefined],
     [{ users: students(50) }, { users: students(11).map(gone) }, 'users student 50 11 22', { mode: 'delta' }],
     [{ users: students(50) }, { users: students(10).map(gone) }, undefined, { mode: 'delta' }],
     [{ users: students(50) }, { users: students(50).map((row, at) => (at < 11 ? gone(row) : row)) }, 'users student 50 11 22'],
@@ -441,7 +442,7 @@ test('the shrink guard holds what would remove more than a fifth of fifty or mor
   }));
 });
 
-test('rejected rows do not count for the shrink guard', async () => {
+test('rejected rows do not count for the deletion guard', async () => {
   const estab = await newSchool({ orgs: small.orgs, users: many(50, (id) => user(id, 'student'), 'u') });
   const report = await load(estab, { users: many(50, (id) => user(id, id < 'u0031' ? 'pupil' : 'student'), 'u') }, { partial: true });
   assert.deepEqual([report.outcome, numbers(report)], ['unchanged', { ...none, unchanged: 20, rejected: 30 }]);

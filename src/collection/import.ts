@@ -10,6 +10,8 @@ import { countMarks, lockMarks, mergeStagedMarks, rejectUnknownMarks, sealMarks,
 import { compareStage, hasManyChanges, type Changes } from './compare-stage.ts';
 import { recordCollected, recordFailure, recordRefused } from './component-databases.ts';
 import { MisError, type ImportKind, type RosterReading } from './connector.ts';
+import { findShrinkage, mayBeForced } from './deletion-guard.ts';
+import { applyEmptyLists } from './empty-lists.ts';
 import { countDependants, keepFaults, spoolFaults } from './faults.ts';
 import { isApproved, noteLosses, replaceHeld } from './held.ts';
 import { findMissing } from './find-missing.ts';
@@ -25,13 +27,12 @@ import { readRosterSource, type SpooledRoster, type Spooling } from './read-sour
 import { nameStagedAdministrators } from './administrator-roles.ts';
 import { beginReading, isOvertaken, noteMerged, Overtaken, requireNewest, type Reading } from './reading.ts';
 import { listChangedTables, refreshStatistics } from './refresh-statistics.ts';
-import { findShrinkage } from './shrink-guard.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
 import { mergeWhenRead } from './stage-ahead.ts';
 import { clearStage, stagedRejected, stageFaults, stageMarks, stageRoster } from './stage.ts';
 import { findTaken, NotAsBefore, noteTaken, requireStanding, takenOf, type Taken } from './taken.ts';
 import { noteImport } from './uploads.ts';
-import { verifyStage, type Modes } from './verify.ts';
+import { verifyStage } from './verify.ts';
 
 export type ImportOptions = {
   estab: string;
@@ -41,7 +42,7 @@ export type ImportOptions = {
   dataDir: string;
   /** Leave out what breaks a rule instead of refusing the whole. */
   partial: boolean;
-  /** A person approves a large shrinkage, whatever it is. */
+  /** Approves losses above the limit, but not the loss of a whole kind. */
   force: boolean;
   /** A person has approved what an import that was held would have removed. */
   approved?: string | undefined;
@@ -204,8 +205,10 @@ async function mergeRead(
   }
   await stageRoster(tx, spooled, already, (copied) => tell({ step: 'copying', records: copied, of: records }));
   await stageFaults(tx, run.faults);
-  const modes: Modes = new Map(spooled.collections.map(({ resource, mode }) => [resource, mode]));
+  const modes = new Map(spooled.collections.map(({ resource, mode }) => [resource, mode]));
   tell({ step: 'checking', records });
+  const first = current === 0;
+  const leftOut = await applyEmptyLists(tx, reading, spooled, modes, first);
   const known = await findMissing(tx, reading, spooled);
   const unique = new Set(spooled.collections.filter((one) => one.unique).map(({ resource }) => resource));
   const before = problems.total;
@@ -213,8 +216,9 @@ async function mergeRead(
   if (known.size > 0 && problems.total > before) throw new NotAsBefore();
   if (!verified && options.partial) problems.add(tooDeep);
   const marks = spooled.marks && (await stagePackedMarks(tx, run, spooled.marks, problems));
-  const words = spooled.words.length > 0 ? { words: [...spooled.words] } : {};
-  const report: ImportReport = { ...emptyReport(estab), version: current, ignored: [...spooled.ignored], ...words };
+  const { leaversUnreported } = source;
+  const found = { ...(spooled.words.length > 0 && { words: [...spooled.words] }), ...(leaversUnreported && { leaversUnreported }) };
+  const report: ImportReport = { ...emptyReport(estab), version: current, ignored: [...spooled.ignored], ...found };
   for (const { collection, count } of await countRejected(tx, reading)) {
     report.collections[collection] = { mode: modes.get(collections[collection]) ?? '', ...nothingMerged, rejected: count };
     report.rejected += count;
@@ -226,8 +230,9 @@ async function mergeRead(
   const changes = await compareStage(tx, reading, modes, known);
   // A package of a few rows can delete a whole school.
   if (hasManyChanges(changes)) await joinByHash(tx);
-  report.shrinkage = await findShrinkage(tx, changes, options.shrinkLimitPercent);
-  if (report.shrinkage.length > 0 && !options.force && !(options.approved && (await isApproved(tx, changes, report.shrinkage, options.approved))))
+  report.shrinkage = await findShrinkage(tx, changes, { limitPercent: options.shrinkLimitPercent, first });
+  const open = report.shrinkage.filter((one) => !(options.force && mayBeForced(one)));
+  if (open.length > 0 && !(options.approved && (await isApproved(tx, changes, open, options.approved))))
     return recordEnd(tx, run, source, { ...report, outcome: 'held' }, problems, changes);
   const { version, still } = await mergeStage(tx, changes, current, (some, of) => tell({ step: 'merging', records: some, of }));
   report.version = version;
@@ -243,7 +248,7 @@ async function mergeRead(
   await countDependants(tx, reading, problems);
   const done = withProblems(report, problems);
   await recordMerged(tx, run, source, done, merged);
-  await noteTaken(tx, reading, done.problemsTotal === 0 && (still || !run.live.wasAsked()) ? takenOf(source, spooled, version) : undefined);
+  await noteTaken(tx, reading, done.problemsTotal === 0 && !leftOut && (still || !run.live.wasAsked()) ? takenOf(source, spooled, version) : undefined);
   if (merged) await sealMarks(tx, estab, merged);
   if (done.outcome === 'done') await sealVersion(tx, estab, done.version, run.id);
   return done;

@@ -33,6 +33,13 @@ export async function listCollections(sql: Sql, estab: string, { before, most }:
   return shown.map(({ import: id, ...one }) => ({ ...one, ending: endings.get(id ?? '') ?? null }));
 }
 
+/** Returns the import that a fetch ended with, by the id of the fetch. */
+export async function findImportOfFetch(sql: Sql, estab: string, id: string): Promise<string | undefined> {
+  const [row] = await sql<{ import: string | null }[]>`
+    select a.detail ->> 'import' as import from outbox_attempt a where a.estab = ${estab} and a.id::text = ${id} order by a.number desc limit 1`;
+  return row?.import ?? undefined;
+}
+
 /** Of those imports that are still known. */
 async function readEndings(sql: Sql, estab: string, ids: readonly string[]): Promise<Map<string, NonNullable<ListedCollection['ending']>>> {
   if (ids.length === 0) return new Map();

@@ -1,4 +1,4 @@
-// The shrink guard where people have several roles: who loses which, who goes, what a person is told of it, and what an approval covers.
+// The deletion guard where people have several roles: who loses which, who goes, what a person is told of it, and what an approval covers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvPackage } from '../../test/csv-package.ts';
@@ -53,7 +53,7 @@ test('who was shown to lose a role does not go by that approval; who was shown t
   assert.deepEqual([lessened.outcome, lessened.why], ['held', '20 of 60 parent users (33.3 %) would lose that role']);
   assert.deepEqual(await losses(lessened.estab, lessened.id), [['parent', true, 20, 20]]);
   const left = await load(leave, lessened.id);
-  assert.deepEqual([left.outcome, left.why], ['held', '20 of 60 teacher users (33.3 %) would go']);
+  assert.deepEqual([left.outcome, left.why], ['held', '20 of 60 parent users (33.3 %), 20 of 60 teacher users (33.3 %) would be deleted']);
   assert.deepEqual(await losses(left.estab, left.id), [['teacher', false, 20, 20]]);
   const done = await load(lessen, left.id);
   assert.deepEqual([done.outcome, done.counts], ['done', [20, 0]]);
@@ -63,7 +63,7 @@ test('who loses several roles counts and is listed for each, and each has to hav
   const load = await newSchool((at) => (at < 40 ? ['teacher', 'aide', 'parent'] : ['teacher', 'parent']));
   const cut: RolesAt = (at) => (at < 40 ? ['teacher'] : ['teacher', 'parent']);
   const held = await load(cut);
-  assert.deepEqual([held.outcome, held.why], ['held', '40 of 60 parent users (66.7 %) would lose that role']);
+  assert.deepEqual([held.outcome, held.why], ['held', '40 of 40 aide users (100 %), 40 of 60 parent users (66.7 %) would lose that role']);
   assert.deepEqual(await losses(held.estab, held.id), [['aide', true, 40, 40], ['parent', true, 40, 40]]);
   const list = (role: string, stays?: boolean) => listLeaving(db, held.estab, held.id, { collection: 'users', role, stays, most: 100 });
   assert.deepEqual((await list('parent', true)).leaving[0], { sourcedId: 'u00', role: 'aide', loses: ['aide', 'parent'], name: 'G u00' });
@@ -77,7 +77,7 @@ test('who leaves and who loses a role are added up for that role', async () => {
   const load = await newSchool((at) => (at < 30 ? ['teacher', 'teacher'] : ['teacher']));
   const cut: RolesAt = (at) => (at >= 49 ? undefined : at < 11 || at >= 30 ? ['teacher'] : ['teacher', 'teacher']);
   const held = await load(cut);
-  assert.deepEqual([held.outcome, held.why], ['held', '22 of 60 teacher users (36.7 %) would go or lose that role']);
+  assert.deepEqual([held.outcome, held.why], ['held', '22 of 60 teacher users (36.7 %) would be deleted or lose that role']);
   assert.deepEqual(await losses(held.estab, held.id), [['teacher', false, 11, 11], ['teacher', true, 11, 11]]);
   assert.equal((await findHeld(db, held.estab))?.shrinkage[0]?.staying, 11);
   const done = await load(cut, held.id);

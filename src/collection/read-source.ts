@@ -10,7 +10,7 @@ import { keepOrder } from './keep-order.ts';
 import type { MarkRow } from './mark.ts';
 import type { Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
-import type { LiveRoster, Mode, Source } from './source.ts';
+import type { ListMode, LiveRoster, Mode, Source } from './source.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
 import { findPieces, findSame, findSameRows, NotAsBefore, type Same, type Taken } from './taken.ts';
 
@@ -21,6 +21,8 @@ import { findPieces, findSame, findSameRows, NotAsBefore, type Same, type Taken 
 export type SpooledCollection = Readonly<{
   resource: Resource;
   mode: Mode;
+  /** The source sent the whole list, and it has no rows. */
+  empty: boolean;
   rows: SpoolFile | undefined;
   count: number;
   known: number;
@@ -52,6 +54,9 @@ const bytesOfMany = 8 * 1024 ** 2;
 
 const withoutRows = (name: string) => `${name} (no rows)`;
 
+/** How a list is merged, whose rows alone do not say whether it is whole. */
+const modeOf = (mode: ListMode, empty: boolean): Mode => (mode === 'uncounted' ? (empty ? 'bulk' : 'delta') : mode);
+
 /** Of more than can be remembered nobody knows. */
 const isNew = (ids: IdSet, { sourcedId }: Readonly<{ sourcedId: string }>) => ids.size < mostIds && ids.add(sourcedId);
 
@@ -80,14 +85,19 @@ export async function readRosterSource(
     const before = taken && (await findSame(source, taken));
     const [spooled, ignored]: [SpooledCollection[], string[]] = [[], [...source.ignored]];
     const words = createWordCount(source.provider === undefined);
+    // Changes without rows change nothing. A file is named for that; of a provider it is the usual case.
+    const add = (one: SpooledCollection, names: readonly string[]) => {
+      if (!one.empty || one.mode === 'bulk') spooled.push(one);
+      else if (source.provider === undefined) ignored.push(...names.map(withoutRows));
+    };
     let records = 0;
     let toldOf: SpoolFile | undefined;
     for (const collection of source.collections) {
       const { resource, mode, files: names = [resource.file], read } = collection;
       const same = before && findSameRows(before, collection);
       if (same) {
-        if (same.count === 0) ignored.push(...names.map(withoutRows));
-        else spooled.push({ resource, mode, rows: undefined, count: 0, known: same.count, marked: same.marked, unique: true });
+        const rest = { rows: undefined, count: 0, known: same.count, marked: same.marked, unique: true };
+        add({ resource, mode: modeOf(mode, same.count === 0), empty: same.count === 0, ...rest }, names);
         continue;
       }
       const rows = await open();
@@ -99,7 +109,7 @@ export async function readRosterSource(
       let [seen, count] = [0, 0];
       for await (const batch of read(problems, { live, openSpool: open, pieces })) {
         // Who is passed over without a fault says nothing of the others either.
-        seen += batch.rows.length + batch.rejected.filter(({ fault }) => fault > 0 || mode === 'delta').length;
+        seen += batch.rows.length + batch.rejected.filter(({ fault }) => fault > 0 || mode !== 'bulk').length;
         for (const one of batch.known ?? []) {
           known += 1;
           if (one.active) active += 1;
@@ -126,9 +136,9 @@ export async function readRosterSource(
       rows.end();
       // A row whose id was there before is for those who see both.
       if (known > 0 && !unique) throw new NotAsBefore();
-      // A file without rows says nothing; taken as "nobody is left" it would remove everything.
-      if (seen + known === 0) ignored.push(...names.map(withoutRows));
-      else spooled.push({ resource, mode, rows, count, known, marked: marked + known - active, unique, partly: known > 0 ? { ids, active } : undefined });
+      const empty = seen + known === 0;
+      const partly = known > 0 ? { ids, active } : undefined;
+      add({ resource, mode: modeOf(mode, empty), empty, rows, count, known, marked: marked + known - active, unique, partly }, names);
     }
     const relies = spooled.some(({ known }) => known > 0) ? before : undefined;
     // Whatever is wrong is told of everything together.

@@ -30,6 +30,8 @@ export type ListedRun = Pick<ImportRun, 'id' | 'at' | 'kind' | 'decision'> & {
   removed: number;
   rejected: number;
   problemsTotal: number;
+  /** The source could not show which records left. */
+  leaversUnreported: boolean;
 };
 /** losses: who would go, where that was asked for. */
 export type Held = HeldImport & { losses: Loss[] };
@@ -73,7 +75,8 @@ async function readImports(db: Db, estab: string, losses: boolean): Promise<Omit
 
 const listed = (sql: Sql) => sql`
   id, finished_at as at, kind, decision, outcome, coalesce((report ->> 'overtaken')::boolean, false) as overtaken, ${number(sql, 'added')},
-  ${number(sql, 'changed')}, ${number(sql, 'removed')}, ${number(sql, 'rejected')}, ${number(sql, 'problemsTotal')}`;
+  ${number(sql, 'changed')}, ${number(sql, 'removed')}, ${number(sql, 'rejected')}, ${number(sql, 'problemsTotal')},
+  report ? 'leaversUnreported' as "leaversUnreported"`;
 
 /** version: what the roster was at when it had ended. */
 export type PagedRun = ListedRun & { startedAt: Date; version: number | null };

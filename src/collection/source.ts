@@ -1,5 +1,5 @@
 // In charge of what a connector hands over: for each collection its mode and its checked rows, in batches.
-import type { Item, Resource, Status, Value } from '../roster/resource.ts';
+import type { CollectionName, Item, Resource, Status, Value } from '../roster/resource.ts';
 import type { MarkRow } from './mark.ts';
 import type { PersonPart } from './person-parts.ts';
 import type { Problems } from './problem.ts';
@@ -7,6 +7,12 @@ import type { SpoolFile } from './spool.ts';
 
 /** bulk: the whole collection, what is missing is gone. delta: the changes, row by row. */
 export type Mode = 'bulk' | 'delta';
+
+/**
+ * uncounted: a whole list of a provider that announces no total. Its rows are merged as a delta, because the list may have been cut short, and
+ * records that are absent from it stay. An empty list counts as bulk.
+ */
+export type ListMode = Mode | 'uncounted';
 
 export type SourceRow = Readonly<{
   /** Of the collection's file; `place` says which others there are, and how they are told. */
@@ -65,7 +71,7 @@ export type Around = Readonly<{
 
 export type SourceCollection = Readonly<{
   resource: Resource;
-  mode: Mode;
+  mode: ListMode;
   /** Files that decide what its rows are, its own among them. */
   from?: readonly string[];
   /** Where its rows stand, if not in the collection's own file. */
@@ -97,6 +103,8 @@ export type Source = Readonly<{
   marks?: ((problems: Problems) => AsyncIterable<readonly MarkRow[]>) | undefined;
   /** Files that are there but not part of rostering. */
   ignored: readonly string[];
+  /** Collections of which the source cannot show which records left. */
+  leaversUnreported?: readonly CollectionName[];
   /** For the progress bar: bytes, before and after reading. */
   totalBytes: number;
   bytesRead(): number;

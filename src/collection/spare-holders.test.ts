@@ -151,7 +151,7 @@ test('rows of nobody are problems, but only those are counted as left out who ha
 test('who had left returns, whatever a row of nobody says of a role that they had', async () => {
   const estab = await newSchool();
   const left = { users: [person('p'), person('u')], roles: [roles.p1, roles.u1, u2], userProfiles: [] };
-  await service.load(estab, bulk(left), { force: true });
+  await service.load(estab, bulk(left), { approve: true });
   assert.match(await kept(estab, 't'), /^tobedeleted/);
   const report = await service.load(estab, bulk({ roles: [...others, role('t2', 'nobody', 'parent', 'o2')] }), { partial: true });
   assert.deepEqual([report.outcome, await kept(estab, 't')], ['done', 'F: t1; tp']);

@@ -142,9 +142,9 @@ test('a large loss is held; the next is not taken until a person has decided, an
   const id = await sent(await zip(pupils(10)));
   const held = await ends(id);
   assert.equal(held.State, 'Held');
-  assert.match(held.Message ?? '', /Held until a person approves it: 50 of 64 student users .* would go\. Approve or discard it on .*\/school\/source/);
+  assert.match(held.Message ?? '', /50 of 64 student users .*\/school\/source.*import approve --estab \S+ --import [0-9a-f-]{36}/);
   assert.deepEqual(held.Report.Shrinkage, [{ Collection: 'users', Role: 'student', Active: 64, Removed: 50, Percent: 78.1 }]);
-  await refused(put(await zip(pupils(60))), 409, /is held until a person decides.*import approve --estab/);
+  await refused(put(await zip(pupils(60))), 409, /waits for approval.*import approve --estab \S+ --import [0-9a-f-]{36}/);
   assert.equal((await read(id)).State, 'Held');
   const visitor = await onboarding.signIn(estab);
   assert.equal((await visitor.post('/school/source/approve', hiddenIn(await visitor.text('/school/source')))).status, 303);

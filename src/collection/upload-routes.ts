@@ -11,6 +11,7 @@ import { hasBody } from '../http/deadline.ts';
 import { fine } from '../http/envelope.ts';
 import { refuseOtherMethods } from '../http/known-addresses.ts';
 import { describeUpload, describeUploadReport } from './describe-upload.ts';
+import { findHeld } from './held.ts';
 import { holdSource } from './lock-source.ts';
 import { findUpload, howToDecide, renderUpload } from './upload-report.ts';
 import { largestUpload, longestUploadMs, takeUpload, tooLarge, type UploadLimits } from './uploads.ts';
@@ -100,8 +101,10 @@ async function requireTaking(sql: Sql, estab: string, publicUrl: string, locking
       'conflict',
       'A package that was held is being imported at this moment, and this one was not taken. Send it again in a few minutes.',
     );
-  const held = 'A package that came earlier is held until a person decides, and this one was not taken.';
-  throw new SchoolbellError('conflict', `${held} ${howToDecide(estab, publicUrl)}`);
+  const held = await findHeld(sql, estab);
+  if (!held) throw new SchoolbellError('conflict', 'An earlier upload waits for approval, so this one was not accepted. Send it again in a few minutes.');
+  const refused = `An earlier upload waits for approval (import ${held.id}), so this one was not accepted.`;
+  throw new SchoolbellError('conflict', `${refused} ${howToDecide(estab, publicUrl, held.id)}`);
 }
 
 /** Whatever else it is called, a zip begins like one; the rest is for the import to judge. */

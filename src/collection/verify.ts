@@ -58,7 +58,8 @@ export function referencesOf(of: Pick<Modes, 'has'>): { resource: Resource; fiel
 /** A demographics record refers to its user by its own sourcedId. */
 function ownPerson({ personColumn }: Resource): Field[] {
   if (personColumn !== 'sourced_id') return [];
-  return [{ name: 'sourcedId', type: 'ref', column: personColumn, csv: 'sourcedId', to: 'users', about: 'The person whom the record is about.' }];
+  const about = 'The person whom the record is about.';
+  return [{ name: 'sourcedId', type: 'ref', column: personColumn, csv: 'sourcedId', to: 'users', required: true, about }];
 }
 
 /** The collections of which rows fell. */

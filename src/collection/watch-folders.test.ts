@@ -287,7 +287,7 @@ test('a held upload stays Paused: there is nothing to collect at night', async (
   await db.begin((tx) => requestDue(tx));
   await collect();
   const [roster] = await readDatabases(db, estab);
-  assert.deepEqual([roster?.status, /held until/.test(roster?.message ?? '')], ['Paused', true]);
+  assert.deepEqual([roster?.status, roster?.message?.startsWith('waits for approval')], ['Paused', true]);
 });
 
 test('asking for a collection of what is uploaded says so and leaves the status alone', async () => {

@@ -6,6 +6,7 @@ import { databaseNames, MisError, type DatabaseName } from '../collection/connec
 import { openConnector, setDemoMode, type ConnectorParts } from '../collection/connector-settings.ts';
 import { demoModes } from '../collection/connectors/demo/demo-connector.ts';
 import { pageLimits } from '../collection/connectors/oneroster/oneroster-connector.ts';
+import { howToApprove } from '../collection/import-report.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { parseAllowList } from '../http/address-guard.ts';
@@ -23,7 +24,7 @@ export const collectCommands: readonly Command[] = [
     options: {
       estab: { value: '<id>', help: 'the establishment', required: true },
       database: { value: '<name>', help: `${databaseNames.join(' or ')}; all that there are unless given` },
-      force: { value: undefined, help: 'approve that a large part of the roster goes' },
+      force: { value: undefined, help: 'approve deletions above the limit, but not a loss that leaves none of a kind' },
     },
     async run(context, given) {
       const { estab } = await requireEstablishment(context.db, text(given, 'estab'));
@@ -104,7 +105,9 @@ async function collectAll(context: Context, estab: string, only: DatabaseName | 
           // By a newer one that was merged, which is as good; or because another source was set, of which nothing is there yet.
           if ((await collectedAt(parts.db, estab, name)) <= before) troubles.push(`${name}: another source was set while this one was read`);
         } else if (trouble) {
-          troubles.push(`${name}: ${trouble.message}${trouble.held ? ` (import approve --estab ${estab}, or --force, approves it)` : ''}`);
+          const { held, report, message } = trouble;
+          const forced = force ? '. --force does not approve a loss that leaves none of a kind' : '';
+          troubles.push(held && report ? `${name}: import ${report} ${message}${forced}. ${howToApprove(estab, report)}` : `${name}: ${message}`);
         }
       } catch (error) {
         if (!(error instanceof MisError)) throw error;

@@ -1,7 +1,7 @@
 // In charge of commands that destroy what no other command brings back: on a terminal they ask, elsewhere they need --yes,
 // and --dry-run says what would go.
 import { SchoolbellError } from '../errors.ts';
-import type { Ask, Command, Context, Given, Option, Outcome } from './command.ts';
+import type { Command, Context, Given, Option, Outcome } from './command.ts';
 
 export const destroyingOptions: Readonly<Record<string, Option>> = {
   yes: { value: undefined, help: 'do not ask; needed where there is no terminal, unless what goes can be sent again' },
@@ -9,7 +9,8 @@ export const destroyingOptions: Readonly<Record<string, Option>> = {
 };
 
 /** What a command does in the end; one that destroys only after somebody has agreed. */
-export async function runAgreed(command: Command, context: Context, given: Given, ask: Ask): Promise<Outcome> {
+export async function runAgreed(command: Command, context: Context, given: Given): Promise<Outcome> {
+  const { ask } = context;
   const loss = await command.destroys?.(context, given);
   if (!loss) return command.run(context, given);
   if (given.options['dry-run'] === true) return { data: { dryRun: true, ...loss.data }, lines: [`${loss.what} would go for good:`, ...loss.lines] };

@@ -24,6 +24,7 @@ const pupils = (number: number) =>
   smallPackage({ users: [...smallSchool.users, ...many(number, (at) => user(`x${at}`, 'student', { familyName: `Nr${at}` }))] });
 const records = async (estab: string) =>
   (await db<{ count: number }[]>`select count(*)::int as count from roster_user where estab = ${estab} and status = 'active'`)[0]?.count;
+const approve = async (estab: string) => `import approve --estab ${estab} --import ${(await json<{ id: string }>(`import held --estab ${estab}`)).id}`;
 const packages = async (estab: string) => (await db`select from upload where estab = ${estab}`).length;
 
 async function write(name: string, given: CsvPackage): Promise<string> {
@@ -42,18 +43,18 @@ async function writeZip(name: string, given: CsvPackage): Promise<string> {
 test('a package that is held, a folder or a zip, names who would go and is kept until it is decided on', async () => {
   for (const [estab, write_] of [['held-folder', write], ['held-zip', writeZip]] as const) {
     await service.addSchool(estab, pupils(60));
-    await assertFails(/nothing is held: no import of held-\w+ waits for a decision/, `import approve --estab ${estab}`);
-    await assertFails(/nothing is held/, `import discard --estab ${estab}`);
+    await assertFails(/no import of held-\w+ waits for approval/, `import approve --estab ${estab}`);
+    await assertFails(/waits for approval/, `import discard --estab ${estab}`);
     const given = await write_(`${estab}.zip`, pupils(4));
-    const why = /held: 56 of 64 student users \(87\.5 %\) would go.*import approve --estab held-\w+, or --force, lets them go/;
+    const why = /56 of 64 student users \(87\.5 %\) would be deleted.*import approve --estab held-\w+ --import .*--force approves it too/;
     const held = await assertFails(why, `import --estab ${estab}`, given);
-    assert.match(held.out, /would go: 56 student users: Given x10 Nr10, Given x11 Nr11, .* and 46 more/);
+    assert.match(held.out, /would be deleted: 56 student users: Given x10 Nr10, Given x11 Nr11, .* and 46 more/);
     assert.equal(await packages(estab), 1);
     // Whatever becomes of the file: what was seen is what goes.
     rmSync(given, { recursive: true });
-    const done = await json<{ outcome: string; removed: number }>(`import approve --estab ${estab}`);
+    const done = await json<{ outcome: string; removed: number }>(await approve(estab));
     assert.deepEqual([done.outcome, done.removed, await records(estab), await packages(estab)], ['done', 56, 12, 0]);
-    await assertFails(/nothing is held/, `import approve --estab ${estab}`);
+    await assertFails(/waits for approval/, `import approve --estab ${estab}`);
     const [run] = await db`select kind from import_run where estab = ${estab} and outcome = 'held'`;
     assert.equal(run?.kind, 'command');
   }
@@ -62,27 +63,27 @@ test('a package that is held, a folder or a zip, names who would go and is kept 
 test('what is discarded is gone, and nothing was changed', async () => {
   const estab = 'discarding';
   await service.addSchool(estab, pupils(60));
-  await assertFails(/held/, `import --estab ${estab}`, await write('discarding', pupils(4)));
+  await assertFails(/waits for approval/, `import --estab ${estab}`, await write('discarding', pupils(4)));
   const dry = await json<{ dryRun: boolean; packages: number }>(`import discard --estab ${estab} --dry-run`);
   assert.deepEqual([dry.dryRun, dry.packages, await packages(estab)], [true, 1, 1]);
   const asked: string[] = [];
   const hesitant = await run(['import', 'discard', '--estab', estab], settings, (question) => Promise.resolve(asked.push(question) === 1 ? 'no' : ''));
   assert.deepEqual([hesitant.code, await packages(estab)], [1, 1], 'on a terminal somebody is asked first');
-  assert.match(asked[0] ?? '', /^the import of discarding that is held since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+ goes for good:\npackages +1\nType yes/);
+  assert.match(asked[0] ?? '', /^the import of discarding that waits for approval since \d{4}-\d\d-\d\d [\d:]+ \S+ goes for good:\npackages +1\nType yes/);
   const { code, out } = await schoolbell(`import discard --estab ${estab}`);
   assert.deepEqual([code, await records(estab), await packages(estab)], [0, 68, 0]);
   assert.match(out, /^the import of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+ was discarded; nothing was changed/);
   const [database] = await db`select status, message from component_database where estab = ${estab}`;
   assert.deepEqual({ ...database }, { status: 'OK', message: 'an import that was held was discarded; what was there before stays' });
-  await assertFails(/nothing is held/, `import discard --estab ${estab}`);
+  await assertFails(/waits for approval/, `import discard --estab ${estab}`);
 });
 
 test('what was left out of an import by parts is left out when it is approved', async () => {
   const estab = 'by-parts';
   await service.addSchool(estab, pupils(60));
   const given = smallPackage({ users: [...smallSchool.users, user('w', 'wizard')] });
-  await assertFails(/held/, `import --partial --estab ${estab}`, await write('by-parts', given));
-  const done = await json<{ outcome: string; rejected: number; removed: number }>(`import approve --estab ${estab}`);
+  await assertFails(/waits for approval/, `import --partial --estab ${estab}`, await write('by-parts', given));
+  const done = await json<{ outcome: string; rejected: number; removed: number }>(await approve(estab));
   assert.deepEqual([done.outcome, done.rejected, done.removed], ['done', 1, 60]);
 });
 
@@ -92,11 +93,11 @@ test('a watched folder is read again: others than those who were seen do not go'
   await json(`school add --estab ${estab} --name School --email office@school.example --connector csv --folder ${folder}`);
   await json(`collect --estab ${estab}`);
   await write('watched', pupils(30));
-  await assertFails(/held .*30 of 64 student users.*import approve --estab watched/, `collect --estab ${estab}`);
+  await assertFails(/30 of 64 student users.*import approve --estab watched/, `collect --estab ${estab}`);
   await write('watched', pupils(20));
-  await assertFails(/40 of 64 student users .*others than those that you approved/, `import approve --estab ${estab}`);
+  await assertFails(/40 of 64 student users .*not the deletions that you approved/, await approve(estab));
   assert.equal(await records(estab), 68);
-  const done = await json<{ removed: number }>(`import approve --estab ${estab}`);
+  const done = await json<{ removed: number }>(await approve(estab));
   assert.deepEqual([done.removed, await records(estab)], [40, 28]);
 });
 

@@ -4,7 +4,7 @@ import { requireEstablishment } from '../access/establishments.ts';
 import { countLosses, findHeld } from '../collection/held.ts';
 import { readFaults } from '../collection/faults.ts';
 import { describeWord } from '../collection/foreign-words.ts';
-import { describeShrinkage } from '../collection/import-report.ts';
+import { describeIgnored, describeShrinkage } from '../collection/import-report.ts';
 import { findCollection, listLeaving, type Leaving, type LeavingAsked } from '../collection/leaving.ts';
 import type { Problem } from '../collection/problem.ts';
 import { renderProblemsCsv } from '../collection/problems-csv.ts';
@@ -77,6 +77,7 @@ export const importCommands: readonly Command[] = [
             'nothing was wrong with it',
           ),
           ...words.map(describeWord),
+          ...describeIgnored(run.report),
         ],
       };
     },
@@ -84,7 +85,7 @@ export const importCommands: readonly Command[] = [
   {
     name: 'import held',
     effect: 'looks',
-    help: `Shows why an import is held, and who would go with it; of one collection the first ${listedLeaving}, by name or id.`,
+    help: `Shows why an import waits for approval, and what it would delete; of one collection the first ${listedLeaving}, by name or id.`,
     options: {
       estab,
       collection: { value: '<name>', help: 'one by one: users, classes …' },
@@ -95,7 +96,7 @@ export const importCommands: readonly Command[] = [
     async run({ db }, given) {
       const { estab: known } = await requireEstablishment(db, text(given, 'estab'));
       const held = await findHeld(db, known);
-      if (!held) throw new SchoolbellError('conflict', `nothing is held: no import of ${known} waits for a decision`);
+      if (!held) throw new SchoolbellError('conflict', `no import of ${known} waits for approval`);
       const name = optionalText(given, 'collection');
       const collection = name === undefined ? undefined : findCollection(name);
       if (name !== undefined && !collection) throw new SchoolbellError('invalid_request', `--collection "${name}": there is no such collection`);
@@ -105,7 +106,7 @@ export const importCommands: readonly Command[] = [
       return {
         data: { ...held, losses, ...(leaving ? { leaving } : {}) },
         lines: [
-          describeShrinkage(held.shrinkage),
+          `import ${held.id} waits for approval: ${describeShrinkage(held.shrinkage)}`,
           '',
           ...(leaving
             ? renderTable(
@@ -122,7 +123,7 @@ export const importCommands: readonly Command[] = [
                 [
                   { title: 'Collection', of: (one) => one.collection },
                   { title: 'Role', of: (one) => (one.stays ? `loses ${one.role}` : one.role) },
-                  { title: 'Would go', of: ({ total }) => total, right: true },
+                  { title: 'Would be deleted', of: ({ total }) => total, right: true },
                 ],
                 'nobody',
               )),

@@ -1,4 +1,5 @@
-// In charge of the commands that bring rosters in and out.
+// The commands that import and export rosters.
+import { randomUUID } from 'node:crypto';
 import { requireEstablishment } from '../access/establishments.ts';
 import { MisError } from '../collection/connector.ts';
 import { openCsvSource } from '../collection/connectors/csv/csv-source.ts';
@@ -6,8 +7,9 @@ import { openPackage } from '../collection/connectors/csv/package.ts';
 import { packageFiles } from '../collection/connectors/csv/package-files.ts';
 import { exportRoster, type Exported, type ExportOptions } from '../collection/export.ts';
 import { describeWord } from '../collection/foreign-words.ts';
+import { mayBeForced } from '../collection/deletion-guard.ts';
 import { importRoster } from '../collection/import.ts';
-import { describeShrinkage, type ImportReport } from '../collection/import-report.ts';
+import { describeIgnored, describeShrinkage, howToApprove, type ImportReport } from '../collection/import-report.ts';
 import { keepHeldPackage } from '../collection/keep-package.ts';
 import type { Fault, Problem } from '../collection/problem.ts';
 import type { Db } from '../db/connect.ts';
@@ -34,7 +36,7 @@ export const rosterCommands: readonly Command[] = [
     options: {
       estab,
       partial: { value: undefined, help: 'leave out records that break a rule instead of refusing everything' },
-      force: { value: undefined, help: 'approve that a large part of the roster goes' },
+      force: { value: undefined, help: 'approve deletions above the limit, but not a loss that leaves none of a kind' },
     },
     async run({ db, config }, given) {
       const { estab: known, connector } = await requireEstablishment(db, text(given, 'estab'));
@@ -43,9 +45,11 @@ export const rosterCommands: readonly Command[] = [
           'conflict',
           `the data of ${known} comes through ${connector}: collecting it again would undo an import; use: collect --estab ${known}`,
         );
+      const id = randomUUID();
       const progress = startProgressLine('import');
       const report = await importRoster(db, async () => openCsvSource(await openPackage(requirePath(given))), {
         estab: known,
+        id,
         dataDir: config.dataDir,
         partial: given.options.partial === true,
         force: given.options.force === true,
@@ -55,10 +59,14 @@ export const rosterCommands: readonly Command[] = [
         .catch(sayMisError)
         .finally(progress.end);
       const kept = report.outcome === 'held' && (await keepHeldPackage(db, known, requirePath(given), config.dataDir));
-      const failed = describeFailure(report, kept);
+      const failed = describeFailure(report, id, kept);
       const going = report.outcome === 'held' ? await describeHeld(db, known) : [];
       const words = (report.words ?? []).map(describeWord);
-      return { data: report, lines: [...describeFaults(report), ...words, ...going, summary(report)], ...(failed ? { failed } : {}) };
+      return {
+        data: { id, ...report },
+        lines: [...describeFaults(report), ...words, ...describeIgnored(report), ...going, summary(report)],
+        ...(failed ? { failed } : {}),
+      };
     },
   },
   {
@@ -148,12 +156,16 @@ function summary({ added, changed, removed, unchanged, rejected, version }: Impo
   return `added ${added}, changed ${changed}, removed ${removed}, unchanged ${unchanged}, rejected ${rejected}; the roster is at version ${version}`;
 }
 
-/** `kept`: the package is there for whoever decides. */
-function describeFailure({ estab: known, outcome, overtaken, unusable, problemsTotal, shrinkage }: ImportReport, kept: boolean): string | undefined {
+/** kept: the package was stored for the approval. */
+function describeFailure(report: ImportReport, id: string, kept: boolean): string | undefined {
+  const { estab: known, outcome, overtaken, unusable, problemsTotal, shrinkage } = report;
   // What is not there, or came too late, has nothing right in it.
   const hint = overtaken || unusable ? '' : ' (--partial imports what is right)';
   if (outcome === 'refused') return `refused: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}, nothing was changed${hint}`;
   if (outcome !== 'held') return undefined;
-  const way = kept ? `import approve --estab ${known}, or --force, lets them go; import discard --estab ${known} drops it` : '--force lets them go';
-  return `held: ${describeShrinkage(shrinkage)}, nothing was changed (${way})`;
+  const ways = [
+    ...(kept ? [howToApprove(known, id)] : ['The package is too large to be stored for an approval']),
+    shrinkage.every(mayBeForced) ? '--force approves it too' : '--force does not approve a loss that leaves none of a kind',
+  ];
+  return `import ${id} waits for approval: ${describeShrinkage(shrinkage)}. Nothing was changed. ${ways.join('. ')}`;
 }

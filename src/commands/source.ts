@@ -3,9 +3,11 @@ import { requireEstablishment } from '../access/establishments.ts';
 import { prepareSource, type SourceSetup } from '../collection/change-source.ts';
 import { readDatabases } from '../collection/component-databases.ts';
 import { parseProviderOptions, readSettings, type SourceSettings } from '../collection/connector-settings.ts';
-import { renderSentence } from '../collection/import-report.ts';
-import { listCollections } from '../collection/list-collections.ts';
+import { findHeld } from '../collection/held.ts';
+import { describeShrinkage, renderSentence } from '../collection/import-report.ts';
+import { listCollections, type ListedCollection } from '../collection/list-collections.ts';
 import type { Config } from '../config.ts';
+import type { Db } from '../db/connect.ts';
 import { requireAll, SchoolbellError } from '../errors.ts';
 import { readSecretLine } from '../secret-file.ts';
 import { withConnectors } from './collect.ts';
@@ -58,7 +60,7 @@ export const sourceCommands: readonly Command[] = [
       const [setup, test] = [await parseSetup(context.config, given), given.options.test === true];
       if (setup && !test) throw new SchoolbellError('invalid_request', 'another source is only tried here, with --test; school edit sets it');
       const found = test ? (await prepare(context, estab, setup ?? settings, true)).found : undefined;
-      const [databases, collections] = [await readDatabases(db, estab), await listCollections(db, estab, { most: listed })];
+      const [databases, collections] = [await readDatabases(db, estab), await listFetches(db, estab)];
       return {
         data: { estab, source, databases, collections, ...(found === undefined ? {} : { found }) },
         lines: [
@@ -86,6 +88,7 @@ export const sourceCommands: readonly Command[] = [
               { title: 'What', of: ({ what }) => what },
               { title: 'State', of: ({ state }) => state },
               { title: 'Ended', of: ({ settledAt }) => settledAt },
+              { title: 'Import', of: ({ ending }) => (ending?.outcome === 'held' && ending.decision === null ? `${ending.import} waits` : ending?.import) },
               { title: 'Message', of: ({ message }) => message },
             ],
             'nothing was collected yet',
@@ -95,6 +98,18 @@ export const sourceCommands: readonly Command[] = [
     },
   },
 ];
+
+/** An import by a command has no queued fetch. It is listed while it waits for approval, because whoever approves it has to name it. */
+async function listFetches(db: Db, estab: string): Promise<Omit<ListedCollection, 'number'>[]> {
+  const [fetches, held] = [await listCollections(db, estab, { most: listed }), await findHeld(db, estab)];
+  if (!held || fetches.some(({ ending }) => ending?.import === held.id)) return fetches;
+  const { id, at } = held;
+  const message = `waits for approval: ${describeShrinkage(held.shrinkage)}`;
+  const ending = { import: id, outcome: 'held', decision: null } as const;
+  const what = held.kind === 'command' || held.kind === 'upload' ? 'package' : 'everything';
+  const settled = { approved: false, state: 'done', attempts: 1, askedAt: at, due: null, settledAt: at } as const;
+  return [{ id, database: 'SchoolData', what, ...settled, message, ending }, ...fetches];
+}
 
 const setupOptions = {
   csv: ['folder'],

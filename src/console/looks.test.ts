@@ -84,7 +84,7 @@ test('without a script lists are narrowed, people are found, and things are chan
   await page.locator('#notice').waitFor();
   await page.getByRole('heading', { name: 'Mill Lane Academy' }).waitFor();
   await page.goto(`${url}/console/schools/3281103/held`);
-  await page.getByRole('button', { name: 'Discard this import' }).click();
+  await page.getByRole('button', { name: 'Discard import' }).click();
   await page.locator('#notice').waitFor();
   assert.deepEqual(complaints, []);
 });

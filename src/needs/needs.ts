@@ -67,8 +67,8 @@ function describeFinding({ check, verdict, found, todo }: Finding): Need {
 
 const schoolWords: Readonly<Record<SchoolTrouble, (school: TroubledSchool) => Pick<Need, 'what' | 'todo' | 'urgent'>>> = {
   held: ({ name, estab }) => ({
-    what: `${name}: an import would remove so much that it waits for a decision`,
-    todo: `import approve --estab ${estab}, or import discard --estab ${estab}`,
+    what: `${name}: an import would delete so much that it waits for approval`,
+    todo: `import held --estab ${estab}, which names the import, then import approve --estab ${estab} --import <id>, or import discard --estab ${estab}`,
     urgent: true,
   }),
   failing: ({ name, estab, database, uploads }) => ({

@@ -83,7 +83,8 @@ for (const [width, height] of [[1280, 900], [390, 844]] as const) {
     assert.equal((await visitor.upload(await zip(smallPackage()))).status, 303);
     await page.waitForSelector('#held');
     await page.waitForSelector('#database-SchoolData .badge:text("Held")');
-    assert.match((await page.textContent('#follow-words')) ?? '', /^It has ended\. .*Held Everything was read, and it waits for a decision\.$/);
+    const said = (await page.textContent('#follow-words')) ?? '';
+    assert.match(said, /^It has ended\. .*Waits for approval Everything was read\. Nothing is changed until the import is approved\.$/);
     assert.deepEqual([await focused(), await stays()], [words, true]);
     assert.ok(Math.abs(Number(await placeOf()) - Number(place)) < 2, `${await placeOf()} and ${place}`);
     assert.deepEqual([await page.locator('#approve-held').count(), await page.locator('#upload').count()], [1, 1], 'what can be done next is there');

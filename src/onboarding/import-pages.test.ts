@@ -6,6 +6,7 @@ import { hiddenIn, useOnboarding, zip, type Visitor } from '../../test/onboardin
 import { rootB, useService } from '../../test/service.ts';
 import { enrolment, smallPackage, smallSchool, user } from '../../test/small-school.ts';
 import { openPage } from '../../test/browser.ts';
+import { csvPackage } from '../../test/csv-package.ts';
 
 const onboarding = await useOnboarding();
 const { db, service, url, arrived } = onboarding;
@@ -133,7 +134,7 @@ test('on a phone the report is a list of cards: nothing is wider than the screen
 test('what is held names who would go, and approving lets exactly those go', async () => {
   await service.load(estab, pupils(160));
   const shown = await uploaded(await zip(pupils(20)));
-  assert.match(shown, /id="held-message"><strong>140 of 164 student users \(85\.4 %\) would go\./);
+  assert.match(shown, /id="held-message"><strong>140 of 164 student users \(85\.4 %\) would be deleted\./);
   assert.match(shown, /<summary>140 students<\/summary>[\s\S]*<bdi>Pupil x100<\/bdi>[\s\S]*and 40 more/);
   assert.doesNotMatch(shown, /<bdi>Pupil x1<\/bdi>/, 'who stays is not named');
   assert.equal((await db`select from import_loss where estab = ${estab} and name is not null`).length, 100, 'no more names are kept than are shown');
@@ -158,7 +159,7 @@ test('what is discarded is dropped, and what was there stays, in words too', asy
   const left = [...(await db`select from upload where estab = ${estab}`), ...(await db`select from import_loss where estab = ${estab}`)];
   assert.deepEqual([(await statusOf())?.status, left.length], ['OK', 0]);
   const after = await page();
-  assert.doesNotMatch(after, /waits for your word/);
+  assert.doesNotMatch(after, /waits for your approval/);
   assert.match(after, /badge off">Discarded/);
   assert.equal(await records(), 68);
   assert.equal((await visitor.post('/school/source/approve', hiddenIn(shown))).status, 409);
@@ -194,6 +195,14 @@ test('approved at a provider is what was seen: when others would go by then, the
   await provider.load(mis, pupils(45), { force: true });
   assert.equal((await visitor.post('/school/source/approve', third)).status, 303);
   await settled('it is merged', async () => (await records()) === 53);
+});
+
+// ---- What was left aside ------------------------------------------------------------------------------------------
+
+test('the report lists what was ignored', async () => {
+  await service.load(estab, smallPackage());
+  await service.load(estab, csvPackage({ users: [] }, { mode: 'delta' }));
+  assert.match(await page(), /id="ignored"[\s\S]*users\.csv \(no rows\)/);
 });
 
 // ---- The imports before -------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ const longestTyped = 300;
 
 const words: Readonly<Record<SchoolState, Badge & { text: string }>> = {
   Proposed: { badge: 'To confirm', tone: 'wait', text: 'Only an application has named this school. Nothing is sent to it until somebody vouches for it.' },
-  Held: { badge: 'Import held', tone: 'wait', text: 'An import would remove so much that it waits for a decision.' },
+  Held: { badge: 'Import waits', tone: 'wait', text: 'An import would delete so much that it waits for approval.' },
   Failing: { badge: 'Failing', tone: 'bad', text: 'What came last could not be taken over. Applications go on with what was there before, if anything was.' },
   Stale: { badge: 'Stale', tone: 'wait', text: 'Its data should have been collected again some time ago.' },
   Waiting: { badge: 'No source', tone: 'wait', text: 'An application is approved and waits for data: the school is not connected to a source yet.' },

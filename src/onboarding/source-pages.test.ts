@@ -139,7 +139,7 @@ test('a large loss is held until the school says that it is right, and only then
   await service.load(estab, pupils(60));
   assert.equal((await visitor.post('/school/source/approve', {})).status, 409, 'nothing is held yet');
   const shown = await uploaded(await zip(pupils(10)), 'Paused');
-  assert.match(shown, /An import waits for your word[\s\S]*50 of 64 student users \(78\.1 %\) would go/);
+  assert.match(shown, /An import waits for your approval[\s\S]*50 of 64 student users \(78\.1 %\) would be deleted/);
   assert.equal(await records(), 66);
   assert.equal((await visitor.post('/school/source/approve', {})).status, 409, 'what was seen has to be said');
   const seen = hiddenIn(shown);

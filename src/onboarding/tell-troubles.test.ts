@@ -9,7 +9,7 @@ import { earlier } from '../../test/earlier.ts';
 import { withoutNodeOf } from '../../test/node-away.ts';
 import { hiddenIn, useOnboarding, zip } from '../../test/onboarding.ts';
 import { useService } from '../../test/service.ts';
-import { attendanceCsv, smallPackage, user } from '../../test/small-school.ts';
+import { attendanceCsv, smallPackage, smallSchool, user } from '../../test/small-school.ts';
 import { makeUploadToken } from '../access/upload-tokens.ts';
 import { requestCollection } from '../collection/component-databases.ts';
 import { readConfig } from '../config.ts';
@@ -47,7 +47,7 @@ async function toldOnly(...expected: string[]): Promise<void> {
   assert.deepEqual(await written(), expected);
 }
 const both = (subject: string) => [`${office}: ${subject}`, `${operator}: ${subject} (${estab})`];
-const heldSubject = () => `An import of School ${estab} waits for a decision`;
+const heldSubject = () => `An import of School ${estab} waits for approval`;
 const failingSubject = () => `The data of School ${estab} has not been collected for a day`;
 const wellSubject = () => `The data of School ${estab} is collected again`;
 const settled = (status: string, name = 'SchoolData') =>
@@ -80,7 +80,7 @@ test('a held collection is told once, with what would go and where to decide; ap
   await toldOnly(...both(heldSubject()));
   await arrived('both arrive', () => sent(office).length === 1 && sent(operator).length === 1);
   const [toSchool] = sent(office);
-  assert.match(toSchool?.text ?? '', /is held: 50 of 64 student users \(78\.1 %\) would go\.[\s\S]*Nothing has been changed\. Applications go on with/);
+  assert.match(toSchool?.text ?? '', /waits for approval: 50 of 64 student users \(78\.1 %\) would be deleted\.[\s\S]*Nothing has been changed\. Applications/);
   assert.ok(toSchool?.text.includes(`${url}/school\r\n`) || toSchool?.text.includes(`${url}/school\n`), toSchool?.text);
   assert.match(sent(operator)[0]?.text ?? '', new RegExp(`import approve --estab ${estab}[\\s\\S]*The school was told at office@${estab}`));
   // Read again and held again: the same trouble.
@@ -122,7 +122,7 @@ test('the package of a job that is refused is told with its faults, but not thei
   await arrived('refused thrice', async () => (await db`select from import_run where estab = ${estab} and outcome = 'refused'`).length === 3);
   assert.equal(await tellTroubles(db, telling, { estab }), 0);
   assert.equal((await written()).length, 2);
-  await put(token, await zip(pupils(3)));
+  await put(token, await zip(smallPackage({ users: [...smallSchool.users, user('x0', 'student')] })));
   await arrived('well again', async () => (await written()).length === 4, written);
   assert.deepEqual((await written()).slice(2), both(wellSubject()));
   // A new trouble is a new mail.
@@ -192,7 +192,7 @@ test('a school that was never connected, and one that nobody vouches for, get no
 test('without mail there is no operator to write to, and a school is told all the same', async () => {
   const quiet = await useService();
   await quiet.addSchool('q1', pupils(60));
-  await quiet.db`update component_database set status = 'Paused', message = 'held until a person approves it: much would go' where estab = 'q1'`;
+  await quiet.db`update component_database set status = 'Paused', message = 'waits for approval: much would be deleted' where estab = 'q1'`;
   assert.equal(await tellTroubles(quiet.db, tellingOf(readConfig({}))), 1);
   assert.deepEqual(await quiet.db`select payload ->> 'to' as to from outbox where kind = 'mail'`, [{ to: 'office@q1.example' }]);
 });
@@ -200,7 +200,7 @@ test('without mail there is no operator to write to, and a school is told all th
 test('one school that cannot be had keeps none of the others from being told', async () => {
   const quiet = await useService();
   for (const one of ['q-a', 'q-b', 'q-c']) await quiet.addSchool(one, pupils(60));
-  await quiet.db`update component_database set status = 'Paused', message = 'held until a person approves it: much would go' where name = 'SchoolData'`;
+  await quiet.db`update component_database set status = 'Paused', message = 'waits for approval: much would be deleted' where name = 'SchoolData'`;
   await assert.rejects(tellTroubles(withoutNodeOf(quiet.db, 'q-b'), telling), (error: AggregateError) => {
     assert.deepEqual(error.errors.map((one: Error) => one.message), ['q-b could not be told how its data stands']);
     return true;

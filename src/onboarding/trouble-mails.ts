@@ -19,12 +19,15 @@ export type Told = Pick<ComponentDatabase, 'name' | 'message' | 'updatedAt'> & {
 const listedFaults = 20;
 
 export function renderHeld(about: About, { message, updatedAt }: Told): Letter {
-  const loss = message?.replace(/^held until a person approves it: /, '');
-  return write(about, `An import of ${about.school} waits for a decision`, [
-    `An import of the data of ${about.school} is held${loss ? `: ${loss}` : ''}.`,
-    'An unusually large part of what is there would be lost. At the end of a school year that can be right; it can also mean that an export was incomplete.',
+  const loss = message?.replace(/^waits for approval: /, '');
+  return write(about, `An import of ${about.school} waits for approval`, [
+    `An import of the data of ${about.school} waits for approval${loss ? `: ${loss}` : ''}.`,
+    'At the end of a school year that can be right. It can also mean that an export was incomplete.',
     `Nothing has been changed. ${stays(about, updatedAt)} Please approve it if it is right, or discard it if it is not.`,
-    ...(about.operator ? [`For the school you can do the same: import approve --estab ${about.estab}, or import discard --estab ${about.estab}.`] : []),
+    ...(about.operator ? [
+          `You can do the same for the school: import held --estab ${about.estab} names the import, ` +
+            `then import approve --estab ${about.estab} --import <id>, or import discard --estab ${about.estab}.`,
+        ] : []),
   ]);
 }
 

@@ -204,8 +204,8 @@ test('what the summer takes is held, as in life, or asked for so that it is let 
   assert.deepEqual([asked, trouble?.held], [true, true]);
   const standing = (await json<{ Schools: School[] }>(`sandbox show --rp ${rp}`)).Schools[0];
   assert.deepEqual([standing?.Collecting, standing?.Held?.Import], [false, trouble?.report]);
-  assert.match(standing?.Held?.Message ?? '', /too much of the roster would go; approve it .+ or ask once more with force/);
-  assert.match((await schoolbell(`sandbox show --rp ${rp}`)).out, /an import of .+ is held: nothing of it was taken/);
+  assert.match(standing?.Held?.Message ?? '', /would be deleted; nothing of it was imported\. Approve it .+ or repeat the last step with force/);
+  assert.match((await schoolbell(`sandbox show --rp ${rp}`)).out, /an import of .+ waits for approval: .+ nothing of it was imported/);
   assert.deepEqual(await count(), before);
   assert.equal((await steer('clock', { By: '0m', Force: true })).Clock.slice(0, 16), '2027-09-01T10:00');
   await steer('clock', { To: '2027-09-02', Force: true });

@@ -66,7 +66,7 @@ export function renderStanding({ rp, faults: { events, tokens, answers }, school
       AheadSeconds: ahead,
       Happenings: happenings.map(({ kind, at, of }) => ({ Kind: kind, At: at, Of: of })),
       Collecting: collecting,
-      Held: held ? { Import: held.id, At: held.at.toISOString(), Message: describeHeld(estab) } : null,
+      Held: held ? { Import: held.id, At: held.at.toISOString(), Message: describeHeld(estab, held) } : null,
     })),
   };
 }

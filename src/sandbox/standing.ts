@@ -1,4 +1,7 @@
 // In charge of what the sandbox does at present to an application of the demo and its demo schools: found, and told in words.
+import { mayBeForced } from '../collection/deletion-guard.ts';
+import type { HeldImport } from '../collection/held.ts';
+import { describeShrinkage } from '../collection/import-report.ts';
 import { readDemo, type DemoStanding } from '../collection/steer-demo.ts';
 import type { Sql } from '../db/connect.ts';
 import { readFaults, type Fault, type FaultKind } from './faults.ts';
@@ -28,15 +31,18 @@ export function describeStanding({ faults: { events, tokens, answers }, schools 
           ahead === 0 ? 'its clock is right' : `its clock says ${formatTime(clock)}`,
           ...happenings.map(({ kind, of }) => `${kind} ${of}`),
           ...(collecting ? ['its roster is being collected'] : []),
-          ...(held ? [`an import of ${formatTime(held.at)} is held: ${describeHeld(estab)}`] : []),
+          ...(held ? [`an import of ${formatTime(held.at)} waits for approval: ${describeHeld(estab, held)}`] : []),
         ].join('; '),
       ]),
     ),
   };
 }
 
-/** What to do about it, wherever it is read. */
-export function describeHeld(estab: string): string {
-  return `nothing of it was taken, since too much of the roster would go; approve it (import approve --estab ${estab}, or the school's page in the console), ` +
-    'or ask once more with force (clock, by 0m)';
+/** Returns why an import waits for approval and what to do about it. */
+export function describeHeld(estab: string, { id, shrinkage }: Pick<HeldImport, 'id' | 'shrinkage'>): string {
+  const force = shrinkage.every(mayBeForced) ? ', or repeat the last step with force (clock, by 0m)' : '';
+  return (
+    `${describeShrinkage(shrinkage)}; nothing of it was imported. Approve it (import approve --estab ${estab} --import ${id}, or the school's page in the ` +
+    `console)${force}`
+  );
 }

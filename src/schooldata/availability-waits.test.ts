@@ -173,7 +173,7 @@ test('held, failed before, and not installed: told at once, or after one more tr
   const paused = await held.ask('Students');
   const [call] = await callsOf(held.estab);
   assert.deepEqual([paused.status, call?.body.AllOK, call?.body.DBStatus[0]?.Status], [202, false, 'Paused']);
-  assert.match(String(call?.body.DBStatus[0]?.Message), /held until a person approves it/);
+  assert.match(String(call?.body.DBStatus[0]?.Message), /waits for approval/);
   assert.deepEqual([await collectionsOf(held.estab), await openOf(held.estab)], [[], 0]);
 
   await service.addSchool('Bare', smallPackage());

@@ -49,7 +49,7 @@ export function describeDatabase({ status, updatedAt, expiresAt }: ComponentData
     case 'NoData':
       return { badge: 'Nothing yet', tone: 'wait', text: 'Nothing has been collected yet.' };
     case 'Paused':
-      return { badge: 'Held', tone: 'wait', text: `What came last waits for a decision.${stays}` };
+      return { badge: 'Waits for approval', tone: 'wait', text: `The last import waits for approval.${stays}` };
     default:
       return { badge: 'Not collected', tone: 'bad', text: `The last time, it could not be collected.${stays}` };
   }

@@ -7,6 +7,7 @@ import { renderTable } from '../../http/pages/table.ts';
 import type { ForeignWord } from '../foreign-words.ts';
 import type { Fault, Problem } from '../problem.ts';
 import type { ImportRun, Report } from '../source-view.ts';
+import { describeIgnored, renderSentence } from '../import-report.ts';
 import { describeOutcome } from './import-words.ts';
 
 const shownFaults = 100;
@@ -15,10 +16,15 @@ const shownPlaces = 3;
 /** lead: when or how it came. problems: where all of them are to be had as a table. */
 export function renderReport(run: ImportRun, { lead, problems }: { lead: HtmlValue; problems: string }): Html {
   const { report, decision } = run;
-  const words = describeOutcome({ ...report, overtaken: report.overtaken === true, decision });
+  const words = describeOutcome({ ...report, overtaken: report.overtaken === true, decision, leaversUnreported: report.leaversUnreported !== undefined });
   return html`<p id="outcome"><strong>${lead}</strong> ${renderBadge(words)} ${words.text}</p>
 ${report.outcome === 'done' && renderChanges(report)} ${report.problemsTotal > 0 && !report.overtaken && renderFaults(run, problems)}
-${report.words && renderWords(report.words)}`;
+${report.words && renderWords(report.words)} ${renderIgnored(report)}`;
+}
+
+function renderIgnored(report: Report): Html | undefined {
+  const lines = describeIgnored(report);
+  return lines.length === 0 ? undefined : html`<ul id="ignored">${lines.map((line) => html`<li>${renderSentence(line)}</li>`)}</ul>`;
 }
 
 function renderWords(words: readonly ForeignWord[]): Html {

@@ -15,7 +15,7 @@ const link = (school: ListedSchool, path: string, label: string) => html`<p><a c
 
 const steps: Readonly<Record<SchoolState, (given: Given) => HtmlValue>> = {
   Proposed: renderProposed,
-  Held: ({ school }) => link(school, '/held', 'See who would go, and decide'),
+  Held: ({ school }) => link(school, '/held', 'See what would be deleted, and decide'),
   Failing: ({ school, databases }) => {
     const said = databases.filter(({ message }) => message !== null);
     const failed = said.filter(({ status }) => ['Error', 'Timeout'].includes(status));

@@ -26,12 +26,13 @@ export async function readEndings(sql: Sql, works: readonly Work[]): Promise<Rea
 
 export function badgeOfEnding(ending: KnownEnding | undefined): Badge | undefined {
   if (!ending) return undefined;
-  const { badge, tone } = describeOutcome({ outcome: ending.outcome, decision: ending.decided?.decision ?? null, overtaken: false, rejected: 0 });
+  const nothingMore = { overtaken: false, rejected: 0, leaversUnreported: false };
+  const { badge, tone } = describeOutcome({ outcome: ending.outcome, decision: ending.decided?.decision ?? null, ...nothingMore });
   return { badge, tone };
 }
 
 export function renderEnding(estab: string, { import: id, decided }: KnownEnding): Html {
   if (!decided) return html`<span class="quiet">its report is not kept any more</span>`;
   const report = html`<a href="${importPath(estab, id)}">the report</a>`;
-  return decided.waits ? html`<a href="${heldPath(estab)}">See who would go, and decide</a>, or read ${report}` : report;
+  return decided.waits ? html`<a href="${heldPath(estab)}">See what would be deleted, and decide</a>, or read ${report}` : report;
 }

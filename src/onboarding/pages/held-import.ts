@@ -1,4 +1,4 @@
-// In charge of an import that waits for a school's word: who would go, and the two ways on from there.
+// An import that waits for the school's approval: what it would delete, and the forms that approve or discard it.
 import { describeShrinkage } from '../../collection/import-report.ts';
 import type { Loss } from '../../collection/held.ts';
 import { html, type Html } from '../../http/html.ts';
@@ -8,24 +8,28 @@ import type { Held } from '../../collection/source-view.ts';
 import { formatCount, formatMoment } from '../../http/pages/figures.ts';
 import { describeLoss } from '../../collection/pages/import-words.ts';
 
-const approve = html`<button type="submit">It is right: let these go</button>`;
-const discard = html`<button type="submit" class="second">Discard this import</button>`;
+const approve = html`<button type="submit">Approve import</button>`;
+const discard = html`<button type="submit" class="second">Discard import</button>`;
 
 export function renderHeld({ connector, timeZone }: School, { id, at, kind, shrinkage, losses }: Held, token: string): Html {
   const packed = kind === 'upload' || kind === 'command';
   const seen = html`<input type="hidden" name="import" value="${id}" />`;
   return html`<section class="card held" aria-labelledby="held">
-    <h2 id="held">An import waits for your word</h2>
+    <h2 id="held">An import waits for your approval</h2>
     <p>
-      With the import of ${formatMoment(at, timeZone)} an unusually large part of what is there would be lost. At the end of a school year that can be right; it
-      can also mean that an export was incomplete. Nothing has been changed so far.
+      The import of ${formatMoment(at, timeZone)} would change your data as listed here. Nothing has been changed so far. At the end of a school year it can be
+      right. It can also mean that the export was incomplete.
     </p>
     ${shrinkage.length > 0 && html`<p id="held-message"><strong>${describeShrinkage(shrinkage)}.</strong></p>`}
-    ${losses.length > 0 && html`<h3>Who and what would go</h3> ${losses.map(renderLoss)}`}
+    ${losses.length > 0 && html`<h3>What would be deleted</h3> ${losses.map(renderLoss)}`}
     <p>
-      If it is right, approve it: exactly this goes. ${!packed && html`Your data is read again then; if others would go by that time, you are asked again.`} If
-      not, discard it${
-        packed ? ': the package is dropped.' : connector === 'oneroster' ? ', have it put right at your provider and collect again.' : ' and have it put right.'
+      If it is right, approve it. Exactly these records are then deleted.
+      ${!packed && html`Your data is read again for that. If other records would be deleted by then, you are asked again.`} If it is wrong, discard it${
+        packed
+          ? ', and the upload is deleted.'
+          : connector === 'oneroster'
+            ? ', have it put right at your provider and fetch the data again.'
+            : ' and have it put right.'
       }
     </p>
     <div class="actions">

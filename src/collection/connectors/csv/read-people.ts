@@ -43,7 +43,7 @@ export async function* readPeople(files: PeopleFiles, problems: Problems, { live
       yield batch;
     }
   }
-  // A file without rows says nothing; taken as "nobody is left" it would remove everybody.
+  // Nobody is left, so the roles and profiles are nobody's.
   if (files.users && files.mode === 'bulk' && count.users === 0) return;
   if (files.profiles) {
     for await (const { batch, rows } of partItems(files, files.profiles, profileRows, parts, problems)) {

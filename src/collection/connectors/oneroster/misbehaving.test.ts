@@ -1,5 +1,5 @@
 // Covers providers that misbehave: whatever they do, the roster is whole or it is as it was, and the fault is said in
-// words. Every pull is forced past the shrink guard, so that only the connector stands between a fault and the roster.
+// words. Every pull is forced past the deletion guard, so that only the connector stands between a fault and the roster.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fakeSchool, fakeUser, useFakeProvider, type Asked, type Reply } from '../../../../test/fake-provider.ts';

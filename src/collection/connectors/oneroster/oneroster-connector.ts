@@ -48,8 +48,7 @@ export function createOneRosterConnector(parts: OneRosterParts): Connector {
       return {
         collections: [...probes].map(([resource, { total }]) => ({
           resource,
-          // Without a total nobody can tell whether all came, so nothing may be removed for being absent.
-          mode: since === undefined && total !== undefined ? 'bulk' : 'delta',
+          mode: since !== undefined ? 'delta' : total === undefined ? 'uncounted' : 'bulk',
           read: (problems, { live }) =>
             readRows(provider, resource, { pageSize, since, counted: total !== undefined }, problems, { see, findSchools, completeLeavers, live }),
         })),

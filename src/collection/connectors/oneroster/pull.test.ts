@@ -41,12 +41,14 @@ async function addLinked(link: Link, pageSize: number) {
   const estab = `N${(schools += 1)}`;
   await near.addSchool(estab);
   let state: Record<string, unknown> = {};
-  const pull = async (full: boolean): Promise<{ report: ImportReport; reading: RosterReading; records: number }> => {
+  const pull = async (full: boolean, approved?: string): Promise<{ id: string; report: ImportReport; reading: RosterReading; records: number }> => {
+    const id = crypto.randomUUID();
     const reading = await createOneRosterConnector({ ...link, tokenUrl: undefined, state, outbound, pageSize }).openRoster({ full });
-    const report = await importRoster(near.db, async () => reading, { estab, partial: false, force: false, dataDir: near.dataDir, shrinkLimitPercent: 20 });
+    const options = { estab, id, approved, partial: false, force: false, dataDir: near.dataDir, shrinkLimitPercent: 20 };
+    const report = await importRoster(near.db, async () => reading, options);
     assert.deepEqual(report.problems, []);
     state = JSON.parse(JSON.stringify(reading.state?.())) as Record<string, unknown>;
-    return { report, reading, records: reading.bytesRead() / 100 };
+    return { id, report, reading, records: reading.bytesRead() / 100 };
   };
   return { estab, pull };
 }
@@ -194,7 +196,9 @@ test('what a provider of 1.2 leaves out stands in 1.1 alone', async () => {
     enrollments: ['u0', 'u1'].map((id, at) => ({ sourcedId: `e${at}`, status: 'tobedeleted', user: to(id), class: to('k1'), school, role: 'student' })),
     demographics: ['u0', 'u1'].map((sourcedId) => ({ sourcedId, status: 'tobedeleted' })),
   });
-  assert.equal((await pull(true)).report.outcome, 'done', 'somebody who is gone need not have a role');
+  const everybody = await pull(true);
+  assert.equal(everybody.report.outcome, 'held');
+  assert.equal((await pull(true, everybody.id)).report.outcome, 'done', 'somebody who is gone need not have a role');
   const [after1, after2] = [await shown(near, estab), await shown(near, estab, 'v12')];
   assert.deepEqual(of(after1.users, 'sourcedId', 'status', 'role'), [['u1', 'tobedeleted', 'student']], 'who was there keeps it; nobody else comes');
   assert.deepEqual(of(after2.users, 'roles'), of(second.users, 'roles'));

@@ -54,7 +54,7 @@ for (const [width, height] of [[1280, 900], [390, 844]] as const) {
     await reach('Show all');
     await page.keyboard.press('Enter');
     await page.waitForSelector('#leaving td:has-text("Pupil Nr 10")');
-    await reach('Approve: let these go');
+    await reach('Approve import');
     await page.keyboard.press('Enter');
     await page.waitForSelector('#notice:has-text("Approved.")');
     assert.equal(new URL(page.url()).pathname, `/console/schools/${estab}/source`);

@@ -39,5 +39,6 @@ test('while something goes on it is followed, and then it is not', async () => {
 test('what is held comes first, with the way to decide', async () => {
   await service.addSchool('held', smallPackage({ users: [...smallSchool.users, ...Array.from({ length: 60 }, (_, at) => user(`x${at}`, 'student'))] }));
   await service.load('held', smallPackage());
-  assert.match((await block('held')).text, /An import is held[\s\S]*60 of 64 student users[\s\S]*href="\/console\/schools\/held\/held"[\s\S]*badge wait">Held/);
+  const { text } = await block('held');
+  assert.match(text, /An import waits for approval[\s\S]*60 of 64 student users[\s\S]*href="\/console\/schools\/held\/held"[\s\S]*badge wait">Waits for/);
 });

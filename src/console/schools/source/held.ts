@@ -1,4 +1,4 @@
-// In charge of an import that is held: why, who would go, and the decision.
+// The page of an import that waits for approval: why it waits, what it would delete, and the decision.
 import { noteLook } from '../../../access/audit-trail.ts';
 import { countLosses, discardHeld, findHeld, letHeldGo, type CountedLoss, type HeldImport } from '../../../collection/held.ts';
 import { describeShrinkage } from '../../../collection/import-report.ts';
@@ -32,9 +32,12 @@ export const heldPage: Page = {
     if (!held)
       return renderConsole(visit, {
         ...around,
-        title: `Nothing is held at ${school.name}`,
-        body: html`<h1>Nothing is held</h1>
-${renderEmpty('No import of this school waits for a decision.', { path: importsPath(estab), label: 'See its imports' })}`,
+        title: `No import of ${school.name} waits for approval`,
+        body: html`<h1>No import waits for approval</h1>
+${renderEmpty('An import that would delete many records, or all of a kind, is shown here until it is approved or discarded.', {
+  path: importsPath(estab),
+  label: 'See its imports',
+})}`,
       });
     const losses = await countLosses(db, estab, held.id);
     await noteLook(changes, visit.actor, { action: 'look at held import', estab, subject: held.id });
@@ -50,8 +53,8 @@ ${renderEmpty('No import of this school waits for a decision.', { path: importsP
     }));
     return renderConsole(visit, {
       ...around,
-      title: `An import of ${school.name} is held`,
-      body: html`<h1>An import waits for a decision</h1>
+      title: `An import of ${school.name} waits for approval`,
+      body: html`<h1>An import waits for approval</h1>
 ${renderDecision(visit, estab, held, now())}
 ${shown && renderWho({ estab, losses, shown, ...(leaving ?? { leaving: [], next: undefined }), search, after })}`,
     });
@@ -65,18 +68,18 @@ function renderDecision(visit: Visit, estab: string, { id, at, kind, shrinkage }
   const seen = html`<input type="hidden" name="import" value="${id}">`;
   const doing = (verb: string, label: string, look?: 'second') =>
     renderDoing(visit, { path: `${heldPath(estab)}/${verb}`, id: `${verb}-held`, label, look, body: seen });
-  return html`<section class="card held" aria-labelledby="why"><h2 id="why">Why it is held</h2>
-<p id="held-message"><strong>${shrinkage.length > 0 ? `${describeShrinkage(shrinkage)}.` : 'An unusually large part would go.'}</strong>
-At the end of a school year that can be right; it can also mean that an export was incomplete. Nothing has been changed so far.</p>
+  return html`<section class="card held" aria-labelledby="why"><h2 id="why">Why it waits</h2>
+<p id="held-message"><strong>${describeShrinkage(shrinkage)}.</strong>
+At the end of a school year that can be right. It can also mean that an export was incomplete. Nothing has been changed so far.</p>
 ${renderFacts([['Import', html`<a href="${importPath(estab, id)}">${renderAgo(at, now)}</a>, ${describeKind(kind).toLowerCase()}`]])}
-<p>Approved, exactly those below go.
-${!packed && 'The data is read again then; if others would go by that time, it is held again.'}
-Discarded, ${packed ? 'the package is dropped and can be sent again.' : 'it is read again when its time comes, or when somebody collects.'}</p>
+<p>If you approve it, exactly the records below are deleted.
+${!packed && 'The data is read again for that. If other records would be deleted by then, the new import waits too.'}
+If you discard it, ${packed ? 'the upload is deleted and can be sent again.' : 'the data is read again at the next fetch.'}</p>
 ${
   mayChange(visit)
-    ? html`<div class="actions">${doing('approve', 'Approve: let these go')}
-${doing('discard', 'Discard this import', 'second')}</div>`
-    : html`<p class="quiet">Your role is viewer: an admin or the school decides.</p>`
+    ? html`<div class="actions">${doing('approve', 'Approve import')}
+${doing('discard', 'Discard import', 'second')}</div>`
+    : html`<p class="quiet">Your role is viewer. An admin or the school decides.</p>`
 }</section>`;
 }
 
@@ -92,7 +95,7 @@ type Who = {
 
 function renderWho({ estab, losses, shown, leaving, next, search, after }: Who): Html {
   const of = keyOf(shown);
-  return html`<section class="card" aria-labelledby="who"><h2 id="who">Who and what would go</h2>
+  return html`<section class="card" aria-labelledby="who"><h2 id="who">What would be deleted</h2>
 <ul class="kinds" id="losses">${losses.map((loss) => html`<li><a href="${addressOf(heldPath(estab), { of: keyOf(loss) })}"
 ${keyOf(loss) === of && html` aria-current="true"`}>${describeLoss(loss)}</a></li>`)}</ul>
 ${renderFilters({
@@ -102,7 +105,7 @@ ${renderFilters({
 })}
 ${
   leaving.length === 0
-    ? renderEmpty(next === undefined ? 'Nobody of these.' : 'Nobody among those that were looked through so far; there are more.')
+    ? renderEmpty(next === undefined ? 'No such record.' : 'No such record among those that were searched so far. There are more.')
     : renderTable({
         id: 'leaving',
         stacked: true,

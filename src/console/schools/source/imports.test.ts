@@ -178,12 +178,12 @@ test('the second page of imports begins behind the first', async () => {
 // ---- What is held -------------------------------------------------------------------------------------------------
 
 test('what is held says why and who would go, all of them, by page, by kind and by search', async () => {
-  assert.match((await admin.get(`${school}/held`)).text, /Nothing is held/);
+  assert.match((await admin.get(`${school}/held`)).text, /No import waits for approval/);
   const warned = async () => /class="caution"[^]*?href="[^"]*\/held"/.test((await admin.get(`${school}/source/upload`)).text);
   assert.equal(await warned(), false);
   const text = await hold();
   assert.equal(await warned(), true, 'whoever uploads another package is told that it takes the place of this one');
-  assert.match(text, /id="held-message"><strong>140 of 164 student users \(85\.4 %\) would go\./);
+  assert.match(text, /id="held-message"><strong>140 of 164 student users \(85\.4 %\) would be deleted\./);
   assert.match(text, new RegExp(`id="leaving"[^]*<a href="${school}/roster/users/x100"><bdi>&#60;i&#62;Pupil x100`));
   assert.equal(rowsIn(text, 'leaving').length, 50);
   assert.match(rowsIn(text, 'leaving')[0] ?? '', /^&#60;i&#62;Pupil x100 x100$/);
@@ -195,8 +195,8 @@ test('what is held says why and who would go, all of them, by page, by kind and 
   assert.deepEqual([await searched('PUPIL x15'), await searched('x99'), await searched('%'), await searched("o'_"), await searched('x1')], [10, 1, 0, 0, 50]);
   assert.equal(rowsIn((await admin.get(`${school}/held?of=nonsense%2F`)).text, 'leaving').length, 50);
   for (const wrong of ['q=%00', 'after=%00', 'q=%5C', 'after=%FF', 'of=%00']) assert.ok((await admin.get(`${school}/held?${wrong}`)).status < 500, wrong);
-  assert.match((await admin.get(`${school}/source`)).text, /id="held-notice"[\s\S]*140 of 164[\s\S]*See who would go, and decide/);
-  assert.match((await admin.get(`${school}/imports/${(await runs())[0]?.id}`)).text, /It is held until somebody decides/);
+  assert.match((await admin.get(`${school}/source`)).text, /id="held-notice"[\s\S]*140 of 164[\s\S]*See what would be deleted, and decide/);
+  assert.match((await admin.get(`${school}/imports/${(await runs())[0]?.id}`)).text, /It waits for approval/);
   assert.ok((await looks('look at held import')) > 5);
 });
 
@@ -207,24 +207,24 @@ test('among very many is sought a part at a time, and what would go was counted 
     select ${estab}, ${run?.id ?? ''}, 'users', 'a' || lpad(n::text, 5, '0'), 'student' from generate_series(1, 5500) n`;
   const at = `${school}/held?of=users%2Fstudent`;
   const first = (await admin.get(`${at}&q=pupil`)).text;
-  assert.match(first, /Nobody among those that were looked through so far; there are more/);
+  assert.match(first, /No such record among those that were searched so far/);
   assert.match(first, /55 students/, 'as it was held');
   const next = /href="([^"]*after=a05000)" rel="next"/.exec(first)?.[1]?.replaceAll('&#38;', '&') ?? assert.fail('there is more');
   const second = (await admin.get(next)).text;
   assert.equal(rowsIn(second, 'leaving').length, 50);
-  assert.match((await admin.get(`${at}&q=nobody&after=a05000`)).text, /Nobody of these/);
+  assert.match((await admin.get(`${at}&q=nobody&after=a05000`)).text, /No such record/);
 });
 
 test('what follows from either decision is said: of a package that it is dropped, of a collection that it is read again', async () => {
   const said = (text: string) => text.replaceAll(/\s+/g, ' ');
   const packed = said(await hold(60, 5));
-  assert.match(packed, /Approved,[^.]* go\.[^]*Discarded,[^.]* dropped/);
+  assert.match(packed, /If you approve it,[^.]* deleted\.[^]*If you discard it,[^.]* deleted/);
   assert.doesNotMatch(packed, /read again/);
   for (const verb of ['approve', 'discard']) assert.match(packed, new RegExp(`<form[^>]*/held/${verb}"[^>]*>(?:(?!</form>).)*<button[^>]*>${verb}`, 'i'));
   await db`update import_run set kind = 'provider' where estab = ${estab} and outcome = 'held'`;
   const collected = said((await admin.get(`${school}/held`)).text);
-  assert.match(collected, /Approved,[^.]* go\.[^.]*read again[^]*Discarded,[^.]*read again/);
-  assert.doesNotMatch(collected, /dropped/);
+  assert.match(collected, /If you approve it,[^.]* deleted\.[^.]*read again[^]*If you discard it,[^.]*read again/);
+  assert.doesNotMatch(collected, /upload is deleted/);
 });
 
 test('the work of a package that is held or refused says so, leads to the decision and the report, and offers no try that cannot be', async () => {
@@ -237,13 +237,14 @@ test('the work of a package that is held or refused says so, leads to the decisi
   await hold(60, 5);
   const [work, held] = [await workOf(), (await runs())[0]?.id];
   const page = (await admin.get(`/console/work/${work}`)).text;
-  assert.equal(state(page), 'Held');
+  assert.equal(state(page), 'Waits for approval');
   assert.match(page, new RegExp(`href="${school}/held"[\\s\\S]*href="${school}/imports/${held}"`));
   assert.doesNotMatch(page, /id="retry"/);
   assert.match((await admin.post(`/console/work/${work}/retry`)).text, /goes on when somebody approves it/);
-  assert.match(rowsIn((await admin.get(`/console/work?kind=collect&estab=${estab}`)).text, 'work')[0] ?? '', / Held .* See who would go, and decide/);
+  const [listedWork = ''] = rowsIn((await admin.get(`/console/work?kind=collect&estab=${estab}`)).text, 'work');
+  assert.match(listedWork, / Waits for approval .* See what would be deleted, and decide/);
   const listed = async () => rowsIn((await admin.get(`${school}/source`)).text, 'collections');
-  assert.match((await listed())[0] ?? '', / Held /);
+  assert.match((await listed())[0] ?? '', / Waits for approval /);
   await admin.post(`${school}/held/approve`, { import: held ?? '' });
   await until('it is merged', async () => (await records()) === 13 && (await idle()));
   const after = (await admin.get(`/console/work/${work}`)).text;
@@ -293,12 +294,12 @@ test('an admin approves what was seen, and only that; a viewer decides nothing',
   const seen = hiddenIn(text).import ?? '';
   const told = await viewer.get(`${school}/held`);
   assert.doesNotMatch(told.text, /approve-held|discard-held/);
-  assert.match(told.text, /an admin or the school decides/);
+  assert.match(told.text, /An admin or the school decides/);
   assert.equal((await viewer.post(`${school}/held/approve`, { import: seen })).status, 403);
   for (const other of ['', 'another']) {
     const refused = await admin.post(`${school}/held/approve`, { import: other });
     assert.equal(refused.status, 409);
-    assert.match(refused.text, /id="problem"[\s\S]*Another import waits by now[\s\S]*id="approve-held"/);
+    assert.match(refused.text, /id="problem"[\s\S]*The import that waits for approval is[\s\S]*id="approve-held"/);
   }
   assert.equal(await records(), 68);
   assert.equal((await admin.post(`${school}/held/approve`, { import: seen })).location, `${school}/source?done=schools-estab-held-approve`);
@@ -308,7 +309,7 @@ test('an admin approves what was seen, and only that; a viewer decides nothing',
   assert.match(approved, new RegExp(`<dt>Decision</dt><dd>approved by <bdi>admin</bdi>[^]*<a href="${school}/imports/${made?.id}">the import of`));
   assert.match((await admin.get(`${school}/imports/${made?.id}`)).text, new RegExp(`<a href="${school}/imports/${seen}">as it was held before`));
   const again = await admin.post(`${school}/held/approve`, { import: seen });
-  assert.deepEqual([again.status, /Nothing waits for a decision/.test(again.text)], [409, true]);
+  assert.deepEqual([again.status, /No import of \S+ waits for approval/.test(again.text)], [409, true]);
   const decided = await db`select actor, outcome, subject from audit_event where estab = ${estab} and action = 'import approve' order by number`;
   assert.deepEqual(decided.map(({ actor, outcome }) => `${actor} ${outcome}`), [
     'viewer refused', 'admin refused', 'admin refused', 'admin done', 'admin refused',

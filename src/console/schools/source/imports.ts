@@ -72,8 +72,8 @@ export const importPage: Page = {
       section: 'schools',
       back: { path: importsPath(estab), label: `Imports of ${school.name}` },
       body: html`<h1>Import of ${formatMoment(run.at, school.timeZone)}</h1>
-${held?.id === run.id && html`<div class="box step"><p><strong>It is held until somebody decides.</strong></p>
-<p><a class="button" href="${heldPath(estab)}">See who would go, and decide</a></p></div>`}
+${held?.id === run.id && html`<div class="box step"><p><strong>It waits for approval.</strong></p>
+<p><a class="button" href="${heldPath(estab)}">See what would be deleted, and decide</a></p></div>`}
 <section class="card" aria-labelledby="report"><h2 id="report">The report</h2>
 ${renderReport(run, { lead: `${describeKind(run.kind)}.`, problems: `${importPath(estab, run.id)}/problems.csv` })}</section>
 ${renderCounts(run)}
@@ -93,7 +93,7 @@ export const problemsPage: Page = {
 
 function renderAbout(estab: string, run: ImportRun, { by, next }: Followed, now: number): Html {
   const { id, startedAt, at, kind, provider, partial, decision, decidedAt, report } = run;
-  const { outcome, version, marks, ignored, approved } = report;
+  const { outcome, version, marks, approved } = report;
   return renderFacts([
     ['Import', html`<span class="id">${id}</span>`],
     ['How', describeKind(kind)],
@@ -106,7 +106,6 @@ function renderAbout(estab: string, run: ImportRun, { by, next }: Followed, now:
     next && ['What came of it', html`<a href="${importPath(estab, next.id)}">the import of ${renderAgo(next.at, now)}</a>`],
     approved !== undefined && ['Approved', html`<a href="${importPath(estab, approved)}">as it was held before</a>`],
     marks && ['Marks', `${formatCount(marks.written)} written, ${formatCount(marks.unchanged)} as before, ${formatCount(marks.rejected)} left out`],
-    ignored.length > 0 && ['Ignored files', ignored.join(', ')],
   ]);
 }
 

@@ -44,7 +44,7 @@ ${renderForm({
 <h3>${now === 'none' ? 'Connect a source' : 'Change it'}</h3>
 <p class="quiet">It is tested first, which can take a moment, and nothing is saved unless it works. What is there now stays until everything was collected
 once; if an unusually large part of it would go, that is held until somebody has approved it.</p>
-${held && html`<p class="caution">An import is held. Another source drops it.</p>`}
+${held && html`<p class="caution">An import waits for approval. Another source drops it.</p>`}
 ${fold('oneroster', 'A OneRoster provider', renderProvider(visit, estab, settings))}
 ${fold('folder', 'A folder on this server', renderFolder(visit, estab, settings))}
 ${now !== 'uploads' && fold('uploads', 'Packages that are uploaded', renderUploads(estab, settings))}

@@ -151,7 +151,7 @@ const whatWords = { everything: 'Everything', changes: 'What changed', package: 
 
 function badgeOf({ state, ending }: ListedCollection): Badge {
   if (!ending) return badgeOfWork({ state, lost: false });
-  const { badge, tone } = describeOutcome({ ...ending, overtaken: false, rejected: 0 });
+  const { badge, tone } = describeOutcome({ ...ending, overtaken: false, rejected: 0, leaversUnreported: false });
   return { badge, tone };
 }
 

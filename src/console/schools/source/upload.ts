@@ -43,7 +43,7 @@ ${school.connector === 'oneroster' && renderCheck({
       back: { path: sourcePath(estab), label: `Source of ${school.name}` },
       body: html`<h1>Upload a package</h1><section class="card narrow" aria-label="Upload a package"><p>For <strong><bdi>${school.name}</bdi></strong>.</p>
 ${elsewhere && html`<p class="caution">The data of this school comes from elsewhere: ${describeConnector(school.connector)}.</p>`}
-${held && html`<p class="caution">An import is held. A package that you upload takes its place: <a href="${heldPath(estab)}">see who would go</a>.</p>`}
+${held && html`<p class="caution">An import waits for approval. An upload takes its place: <a href="${heldPath(estab)}">see what would be deleted</a>.</p>`}
 ${mayChange(visit) ? form : html`<p class="quiet">Your role is viewer: an admin uploads packages.</p>`}</section>`,
     });
   },

@@ -1,0 +1,212 @@
+// The deletion guard as scripts meet it: which losses make an import wait, which of them --force approves, and that an approval names the
+// import that somebody has looked at.
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { after, test } from 'node:test';
+import { useCommands } from '../../test/commands.ts';
+import { csvPackage, type PackageOptions } from '../../test/csv-package.ts';
+import { fakeSchool, useFakeProvider } from '../../test/fake-provider.ts';
+import { testSecretKey, useService } from '../../test/service.ts';
+import { enrolment, smallSchool, user, type SchoolFiles } from '../../test/small-school.ts';
+
+const service = await useService();
+const { db } = service;
+const place = mkdtempSync(join(tmpdir(), 'schoolbell-guard-'));
+after(() => rmSync(place, { recursive: true, force: true }));
+const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: service.dataDir, OUTBOUND_ALLOW: '127.0.0.0/8' };
+const { run, schoolbell, json, assertFails } = useCommands(settings);
+
+type Source = {
+  collections: { ending: { import: string; outcome: string; decision: string | null } | null }[];
+  databases: { status: string; message: string }[];
+};
+
+const times = <T>(count: number, make: (at: number) => T) => Array.from({ length: count }, (_, at) => make(at));
+const people = (count: number, role: string) => times(count, (at) => user(`${role}${at}`, role));
+const nobody = smallSchool.users.filter(({ sourcedId }) => sourcedId === 's1');
+const enrolled = smallSchool.enrollments.filter(({ userSourcedId }) => userSourcedId === 's1');
+
+/** A school of one teacher in two classes, with more people, and one enrolment for each pupil. */
+function school(users: SchoolFiles['users'], more: Partial<SchoolFiles> = {}): Partial<SchoolFiles> {
+  const pupils = users.filter(({ role }) => role === 'student');
+  return {
+    ...smallSchool,
+    users: [...nobody, ...users],
+    enrollments: [...enrolled, ...pupils.map(({ sourcedId = '' }) => enrolment(`e-${sourcedId}`, sourcedId, 'k1'))],
+    demographics: pupils.slice(0, 1).map(({ sourcedId = '' }) => ({ sourcedId, sex: 'female' })),
+    ...more,
+  };
+}
+
+let folders = 0;
+async function write(files: Partial<SchoolFiles>, options: PackageOptions = {}): Promise<string> {
+  const folder = join(place, `package-${(folders += 1)}`);
+  mkdirSync(folder);
+  for (const file of csvPackage(files, options).files.values()) writeFileSync(join(folder, file.name), await buffer(await file.open()));
+  return folder;
+}
+
+let schools = 0;
+async function newSchool(files: Partial<SchoolFiles>): Promise<string> {
+  const estab = `guard${(schools += 1)}`;
+  await service.addSchool(estab, csvPackage(files));
+  return estab;
+}
+
+const active = async (estab: string, table = 'roster_user') =>
+  (await db<{ count: number }[]>`select count(*)::int as count from ${db(table)} where estab = ${estab} and status = 'active'`)[0]?.count;
+/** The id of the import that waits for approval, as `school source` lists it. */
+async function waiting(estab: string): Promise<string | undefined> {
+  const { collections } = await json<Source>(`school source --estab ${estab}`);
+  return collections.find(({ ending }) => ending?.outcome === 'held' && ending.decision === null)?.ending?.import;
+}
+
+test('an upload with none of 40 pupils waits, and says so with the pupils first', async () => {
+  const estab = await newSchool(school([...people(40, 'student'), ...people(8, 'parent')]));
+  const none = await write(school([], { enrollments: enrolled }));
+  for (const more of [[], ['--force']]) {
+    const { err } = await assertFails(/40 of 40/, `import --estab ${estab}`, none, ...more);
+    const [pupils, parents, classes] = [/student/, /parent/, /enrollments/].map((kind) => err.search(kind));
+    assert.ok(pupils !== undefined && parents !== undefined && classes !== undefined && pupils >= 0 && pupils < parents && parents < classes, err);
+    assert.ok(err.includes((await waiting(estab)) ?? 'no import waits'), err);
+  }
+  assert.deepEqual([await active(estab), await active(estab, 'roster_enrollment')], [49, 42]);
+});
+
+test('more than a fifth and more than five wait; --force approves them, and nothing below waits', async () => {
+  const cases: [before: number, left: number, waits: boolean][] = [
+    [30, 24, false],
+    [30, 23, true],
+    [6, 1, false],
+    [7, 1, true],
+    [100, 80, false],
+    [100, 79, true],
+  ];
+  for (const [before, left, waits] of cases) {
+    const estab = await newSchool(school(people(before, 'student')));
+    const given = await write(school(people(left, 'student')));
+    const first = await schoolbell(`import --estab ${estab}`, given);
+    assert.deepEqual([first.code, await active(estab)], waits ? [1, before + 1] : [0, left + 1], `${left} of ${before}: ${first.err}`);
+    if (waits) await json(`import --estab ${estab}`, given, '--force');
+    assert.equal(await active(estab), left + 1);
+  }
+});
+
+test('the only one of a kind does not leave unseen, but may be replaced', async () => {
+  const heads = (id: string) => school([...people(10, 'student'), user(id, 'administrator')]);
+  const estab = await newSchool(heads('old'));
+  const [year, term = {}] = smallSchool.academicSessions;
+  const next = [{ ...year, sourcedId: 'y2' }, { ...term, sourcedId: 't2', parentSourcedId: 'y2' }];
+  const moved = smallSchool.classes.map((one) => ({ ...one, termSourcedIds: 't2' }));
+  const done = await json<{ removed: number }>(`import --estab ${estab}`, await write({ ...heads('new'), academicSessions: next, classes: moved }));
+  assert.equal(done.removed, 3, 'one head replaced by another, and one year and term by the next');
+  const without = await write({ ...school(people(10, 'student')), academicSessions: next, classes: moved });
+  await assertFails(/1 of 1 .*administrator/, `import --estab ${estab}`, without, '--force');
+  const other = await write({ ...school([...people(10, 'student'), user('new', 'aide')]), academicSessions: next, classes: moved });
+  await assertFails(/1 of 1 .*administrator/, `import --estab ${estab}`, other, '--force');
+  await json(`import approve --estab ${estab} --import ${await waiting(estab)}`);
+  assert.deepEqual((await db`select role from roster_user where estab = ${estab} and sourced_id = 'new'`).map(({ role }) => role), ['aide']);
+});
+
+test('a bulk file without rows counts as the loss of all its records, which only an approval of that import deletes', async () => {
+  const estab = await newSchool(school(people(45, 'student')));
+  const gone = await write(school([], { enrollments: [], demographics: [], users: nobody }));
+  for (const more of [['--force'], []]) await assertFails(/45 of 45 .*student.*47 of 47 .*enrollments/, `import --estab ${estab}`, gone, ...more);
+  assert.equal(await active(estab, 'roster_enrollment'), 47);
+  const done = await json<{ removed: number; ignored: string[] }>(`import approve --estab ${estab} --import ${await waiting(estab)}`);
+  assert.deepEqual([done.removed, await active(estab), await active(estab, 'roster_enrollment')], [45 + 47 + 1, 1, 0]);
+});
+
+test('people who are missing take what refers to them along, if they are all missing', async () => {
+  const whole = school(people(45, 'student'));
+  const estab = await newSchool(whole);
+  await assertFails(/45 of 45 .*student.*1 of 1 .*teacher.*47 of 47 .*enrollments/, `import --estab ${estab}`, await write({ ...whole, users: [] }), '--force');
+  await json(`import approve --estab ${estab} --import ${await waiting(estab)}`);
+  assert.deepEqual([await active(estab), await active(estab, 'roster_enrollment'), await active(estab, 'roster_class')], [0, 0, 3]);
+});
+
+test('outside a terminal an approval names its import, and every refusal names the one that waits', async () => {
+  const estab = await newSchool(school(people(40, 'student')));
+  const [first, second] = [await write(school(people(10, 'student'))), await write(school(people(9, 'student')))];
+  await assertFails(/./, `import --estab ${estab}`, first);
+  const seen = (await waiting(estab)) ?? 'none';
+  await assertFails(new RegExp(seen), `import approve --estab ${estab}`);
+  await assertFails(/./, `import --estab ${estab}`, second);
+  const id = (await waiting(estab)) ?? 'none';
+  assert.notEqual(id, seen);
+  await assertFails(new RegExp(id), `import approve --estab ${estab} --import ${seen}`);
+  await assertFails(new RegExp(id), `import approve --estab ${estab} --import ${crypto.randomUUID()}`);
+  await assertFails(new RegExp(id), `import approve --estab ${estab}`);
+  assert.equal(await active(estab), 41, 'nobody was deleted');
+  assert.equal((await json<{ removed: number }>(`import approve --estab ${estab} --import ${id}`)).removed, 62);
+});
+
+test('on a terminal the person is shown what would be deleted, and asked', async () => {
+  const estab = await newSchool(school(people(40, 'student')));
+  await assertFails(/./, `import --estab ${estab}`, await write(school(people(10, 'student'))));
+  const asked: string[] = [];
+  const answer = (word: string) => (question: string) => (asked.push(question), Promise.resolve(word));
+  assert.equal((await run(['import', 'approve', '--estab', estab], settings, answer('no'))).code, 1);
+  assert.match(asked[0] ?? '', /30 .*student/);
+  assert.equal(await active(estab), 41);
+  assert.equal((await run(['import', 'approve', '--estab', estab], settings, answer('yes'))).code, 0);
+  assert.equal(await active(estab), 11);
+});
+
+async function newProvider(more: { total?: boolean } = {}) {
+  const fake = await useFakeProvider();
+  if (more.total === false) fake.misbehave = (_, reply) => void (reply.total = undefined);
+  const estab = `guard${(schools += 1)}`;
+  await service.addSchool(estab);
+  await json(`school edit --estab ${estab} --connector oneroster --url ${fake.url} --client-id id --client-secret secret`);
+  // No worker runs here, so the fetch that was queued would wait for ever.
+  await db`update outbox set state = 'cancelled', settled_at = now() where estab = ${estab}`;
+  await db`update component_database set refreshing_since = null where estab = ${estab}`;
+  const collect = (...options: string[]) => schoolbell(`collect --estab ${estab}`, ...options);
+  const status = async () => (await json<Source>(`school source --estab ${estab}`)).databases[0]?.status;
+  return { fake, estab, collect, status };
+}
+
+for (const total of [true, false]) {
+  test(`an empty list of a provider ${total ? 'with' : 'without'} totals waits, whatever is forced`, async () => {
+    const { fake, estab, collect, status } = await newProvider({ total });
+    assert.equal((await collect()).code, 0);
+    for (const lost of [['users'], ['enrollments'], ['users', 'enrollments', 'demographics']] as const) {
+      fake.data = { ...fakeSchool(), ...Object.fromEntries(lost.map((name) => [name, []])) };
+      for (const more of [[], ['--force']]) {
+        const { code, err } = await collect(...more);
+        const id = (await waiting(estab)) ?? 'none';
+        assert.deepEqual([code, err.includes(id), await status()], [1, true, 'Paused'], `${String(lost)} ${String(more)}: ${err}`);
+      }
+      assert.deepEqual([await active(estab), await active(estab, 'roster_enrollment')], [30, 12]);
+    }
+    const id = await waiting(estab);
+    fake.data = { ...fakeSchool(), users: [], enrollments: [], demographics: [], courses: [] };
+    await assertFails(/courses/, `import approve --estab ${estab} --import ${id}`);
+    assert.equal(await active(estab), 30, 'an approval covers the deletions that were recorded, and no others');
+    fake.data = { ...fakeSchool(), users: [] };
+    await assertFails(/./, `collect --estab ${estab}`);
+    await json(`import approve --estab ${estab} --import ${await waiting(estab)}`);
+    assert.deepEqual([await status(), await active(estab), await active(estab, 'roster_enrollment')], ['OK', 0, 0]);
+  });
+
+  test(`a first fetch of classes without people or enrolments waits, ${total ? 'with' : 'without'} totals`, async () => {
+    for (const lost of [['users', 'enrollments', 'demographics'], ['enrollments'], ['users']] as const) {
+      const { fake, estab, collect, status } = await newProvider({ total });
+      fake.data = { ...fakeSchool(), ...Object.fromEntries(lost.map((name) => [name, []])) };
+      for (const more of [[], ['--force']]) assert.deepEqual([(await collect(...more)).code, await status()], [1, 'Paused'], `${String(lost)} ${String(more)}`);
+      assert.equal(await active(estab, 'roster_class'), 0);
+      await json(`import approve --estab ${estab} --import ${await waiting(estab)}`);
+      assert.deepEqual([await status(), await active(estab, 'roster_class')], ['OK', 1]);
+    }
+  });
+}
+
+test('a school without classes may begin without people', async () => {
+  const { fake, collect, status } = await newProvider();
+  fake.data = { ...fakeSchool(), classes: [], users: [], enrollments: [], demographics: [] };
+  assert.deepEqual([(await collect()).code, await status()], [0, 'OK']);
+});
