@@ -3,9 +3,11 @@
 import { readMoment } from '../db/clock.ts';
 import type { Db, Sql } from '../db/connect.ts';
 import { enqueueOnce, type Lane } from '../outbox/enqueue.ts';
+import type { CollectionName } from '../roster/resource.ts';
 import { countMarks } from './attendance.ts';
 import { databaseNames, type DatabaseName } from './connector.ts';
 import { lockForTimes } from './next-collection.ts';
+import { describeUnreported } from './unreported-leavers.ts';
 
 export const databaseStatuses = ['OK', 'Updating', 'Expired', 'NoData', 'Error', 'Timeout', 'Paused', 'NotInstalled'] as const;
 export type DatabaseStatus = (typeof databaseStatuses)[number];
@@ -31,14 +33,19 @@ export const collectKind = 'collect';
 /** No host has this name; it keeps the collections that go on at once within the limit of a host. */
 const collectHost = ':collection';
 
-type Row = Omit<ComponentDatabase, 'status'> & { stored: 'NoData' | 'OK' | 'Error' | 'Timeout' | 'Paused'; expired: boolean };
+type Row = Omit<ComponentDatabase, 'status'> & {
+  stored: 'NoData' | 'OK' | 'Error' | 'Timeout' | 'Paused';
+  expired: boolean;
+  leaversUnreported: CollectionName[] | null;
+};
 
 /** Each of the names asked for, in their order; one that the school's connector does not offer is not installed. */
 export async function readDatabases(sql: Sql, estab: string, names: readonly DatabaseName[] = databaseNames): Promise<ComponentDatabase[]> {
   const rows = await sql<Row[]>`
     select name, status as stored, updated_at as "updatedAt", changed_at as "changedAt", expires_at as "expiresAt", refresh_at as "refreshAt",
       row_count as "rowCount", message, progress,
-      refreshing_since is not null as refreshing, coalesce(expires_at <= now(), false) as expired
+      refreshing_since is not null as refreshing, coalesce(expires_at <= now(), false) as expired,
+      case when name = 'SchoolData' then (select s.state -> 'leaversUnreported' from connector_setting s where s.estab = ${estab}) end as "leaversUnreported"
     from component_database where estab = ${estab}`;
   return names.map((name) => {
     const row = rows.find((one) => one.name === name);
@@ -55,9 +62,10 @@ export async function readDatabases(sql: Sql, estab: string, names: readonly Dat
         progress: null,
         refreshing: false,
       };
-    const { stored: _, expired: __, ...shown } = row;
+    const { stored: _, expired: __, leaversUnreported, ...shown } = row;
     const status = statusOf(row);
-    return { ...shown, status, message: messageOf(status, row.message) };
+    const messages = [messageOf(status, row.message), leaversUnreported && describeUnreported(leaversUnreported)];
+    return { ...shown, status, message: messages.filter((one) => one !== null).join('; ') || null };
   });
 }
 

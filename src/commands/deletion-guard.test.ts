@@ -210,3 +210,25 @@ test('a school without classes may begin without people', async () => {
   fake.data = { ...fakeSchool(), classes: [], users: [], enrollments: [], demographics: [] };
   assert.deepEqual([(await collect()).code, await status()], [0, 'OK']);
 });
+
+test('a source that announces no totals is said not to report leavers: in the report, on the pages and in DBStatus', async () => {
+  const { fake, estab, collect, status } = await newProvider({ total: false });
+  const client = await service.addClient(`rp-${estab}`, [estab]);
+  const said = async () => ((await (await client.s(estab, 'Databases')).json()) as { DBStatus: { Message: string | null }[] }).DBStatus[0]?.Message ?? '';
+  await collect();
+  fake.data = fakeSchool(20);
+  fake.data.enrollments = fakeSchool().enrollments;
+  assert.match((await collect()).out, /does not report leavers/);
+  assert.deepEqual([await status(), await active(estab)], ['OK', 30]);
+  assert.match(await said(), /does not report leavers/);
+  const [last] = await json<{ id: string }[]>(`import list --estab ${estab}`);
+  const { report } = await json<{ report: { leaversUnreported: string[] } }>(`import show --estab ${estab} ${last?.id}`);
+  assert.ok(report.leaversUnreported.includes('users'));
+  const shown = (await schoolbell(`import show --estab ${estab} ${last?.id}`)).out;
+  assert.match(shown, /does not report leavers/);
+  fake.misbehave = (_, reply) => void (reply.status = 404);
+  assert.deepEqual([(await collect()).code, await status()], [1, 'Error']);
+  assert.match(await said(), /does not report leavers/, 'the data is still shown');
+  fake.behave();
+  assert.deepEqual([(await collect()).code, await said()], [0, '']);
+});

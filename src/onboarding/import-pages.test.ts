@@ -7,6 +7,7 @@ import { rootB, useService } from '../../test/service.ts';
 import { enrolment, smallPackage, smallSchool, user } from '../../test/small-school.ts';
 import { openPage } from '../../test/browser.ts';
 import { csvPackage } from '../../test/csv-package.ts';
+import { fakeSchool, useFakeProvider } from '../../test/fake-provider.ts';
 
 const onboarding = await useOnboarding();
 const { db, service, url, arrived } = onboarding;
@@ -203,6 +204,21 @@ test('the report lists what was ignored', async () => {
   await service.load(estab, smallPackage());
   await service.load(estab, csvPackage({ users: [] }, { mode: 'delta' }));
   assert.match(await page(), /id="ignored"[\s\S]*users\.csv \(no rows\)/);
+});
+
+test('the report and the state of the data say that a source does not report leavers', async () => {
+  const fake = await useFakeProvider();
+  fake.misbehave = (_, reply) => void (reply.total = undefined);
+  const link = { url: fake.url, tokenUrl: '', clientId: 'id', clientSecret: 'secret' };
+  assert.equal((await visitor.post('/school/source/provider', link)).status, 303);
+  await settled('it is read', async () => (await records()) === 30);
+  fake.data = { ...fakeSchool(20), enrollments: fakeSchool().enrollments ?? [] };
+  assert.equal((await visitor.post('/school/source/refresh', {})).status, 303);
+  await settled('it is read again', async () => (await runs()) === 2);
+  const shown = await page();
+  assert.equal(await records(), 30);
+  assert.match(shown, /id="states"[\s\S]*does not report leavers[\s\S]*id="outcome"[\s\S]*does not report leavers/);
+  assert.doesNotMatch(shown, /nothing had changed/);
 });
 
 // ---- The imports before -------------------------------------------------------------------------------------------

@@ -45,6 +45,8 @@ export function createOneRosterConnector(parts: OneRosterParts): Connector {
       };
       const findSchools = createFindSchools(provider, { pageSize, counted: (collection) => probes.get(collections[collection])?.total !== undefined });
       const completeLeavers = createCompleteLeavers();
+      const uncounted = [...probes].filter(([, { total }]) => total === undefined).map(([{ collection }]) => collection);
+      const unreported = uncounted.length > 0 ? { leaversUnreported: uncounted } : {};
       return {
         collections: [...probes].map(([resource, { total }]) => ({
           resource,
@@ -54,10 +56,11 @@ export function createOneRosterConnector(parts: OneRosterParts): Connector {
         })),
         provider: parts.url,
         ignored: [],
+        ...unreported,
         totalBytes: bytesPerRecord * [...probes.values()].reduce((sum, { total }) => sum + (total ?? 0), 0),
         bytesRead: () => bytesPerRecord * records,
         close: async () => {},
-        state: () => ({ ...watch.next(), ...provider.remember() }),
+        state: () => ({ ...watch.next(), ...provider.remember(), ...unreported }),
       };
     },
   };
