@@ -21,7 +21,12 @@ export async function answerMarks(
   if (!who.scopes.includes('WritebackAttendance'))
     throw new SchoolbellError('forbidden', 'The school has not granted WritebackAttendance, which entering marks needs.');
   const query = request.query as Query;
-  const submission = { body: request.body, ...parseModes(query), idempotencyKey: request.headers['idempotency-key'] as string | undefined };
+  const submission = {
+    body: request.body,
+    ...parseModes(query),
+    idempotencyKey: request.headers['idempotency-key'] as string | undefined,
+    callbackUrl: findParameter(query, 'callbackUrl'),
+  };
   const submitted = await submitMarks(db, who, submission, requireTarget, new Date(now()));
   if (submitted.kind !== 'taken') return answerJudged(submitted, reply);
   const pending = {

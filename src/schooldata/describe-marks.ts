@@ -4,6 +4,7 @@ import { Type, type TSchema } from '../http/json-schema.ts';
 import { schoolRefusals, schoolSecurity } from '../access/describe-caller.ts';
 import { exampleDay, exampleStudent } from '../collection/connectors/demo/named-in-reference.ts';
 import { describeRoute, envelopeFields, exactly, instant, listOf, named, oneOf, orNull, text, whole } from '../http/describe-route.ts';
+import { commonParameters } from './catalogue.ts';
 import { attendanceTag, estabParameter } from './describe-endpoint.ts';
 import { faultCodes } from './judge-marks.ts';
 import { markFields, mostCallbacks, mostMarks, type MarkField } from './marks-body.ts';
@@ -132,6 +133,12 @@ export function describeMarks(operationId: string): RouteShorthandOptions {
     params: Type.Object(estabParameter),
     query: Type.Object({
       mode: Type.Optional(oneOf(['atomic', 'partial'], 'partial: what is right is written although something else is wrong.', { examples: ['atomic'] })),
+      callbackUrl: Type.Optional(
+        Type.Unsafe<string>({
+          ...commonParameters.find(({ name }) => name === 'callbackUrl')?.schema,
+          description: 'One more callback: the outcome is posted to this URL as well. Percent-encode it as a whole.',
+        }),
+      ),
       validateOnly: Type.Optional(Type.Boolean({ description: 'true: judge every mark and write nothing.', examples: [true] })),
     }),
     headers: Type.Object({

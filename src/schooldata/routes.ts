@@ -85,10 +85,13 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
       app.get(path, { ...ownQuery, ...describeEndpoint(endpoint, { named, row: false }) }, read);
       if (endpoint.valuesOfId) app.get(`${path}/:id`, { ...ownQuery, ...describeEndpoint(endpoint, { named, row: true }) }, read);
     }
+    app.get(`/${endpoint.name}`, { ...ownQuery, ...hidden }, read);
+    if (endpoint.valuesOfId) app.get(`/${endpoint.name}/:id`, { ...ownQuery, ...hidden }, read);
   }
   for (const name of aboutNames) {
     app.get(`${root}/School/:estab/${name}`, { ...ownQuery, ...describeAbout(name, true) }, readAs(name));
     app.get(`${root}/${name}`, { ...ownQuery, ...describeAbout(name, false) }, readAs(name));
+    app.get(`/${name}`, { ...ownQuery, ...hidden }, readAs(name));
   }
   // Any other name is none; whoever gave a callbackUrl is called and told so.
   const read = readAs();

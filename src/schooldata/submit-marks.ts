@@ -13,7 +13,14 @@ import { parseMarksBody, type MarksBody } from './marks-body.ts';
 import { renderOutcomeUrl, tellOutcome } from './outcome.ts';
 import { failUnwritten, storeMarks, type JudgedMarks } from './store-marks.ts';
 
-export type Submission = Readonly<{ body: unknown; partial: boolean; validateOnly: boolean; idempotencyKey: string | undefined }>;
+export type Submission = Readonly<{
+  body: unknown;
+  partial: boolean;
+  validateOnly: boolean;
+  idempotencyKey: string | undefined;
+  /** From the query: one more callback beside those in the body. */
+  callbackUrl: string | undefined;
+}>;
 
 export type Submitted =
   /** Without a callback nothing is kept of it. */
@@ -30,15 +37,17 @@ const longestMinutes = 60;
 const longestKey = 255;
 
 export async function submitMarks(db: Db, who: SchoolCaller, submission: Submission, requireTarget: RequireTarget, now: Date): Promise<Submitted> {
-  const body = parseMarksBody(submission.body);
-  // As it will be called: what is put behind it must not make it too long when the marks are already written.
-  for (const [at, { url }] of body.callbacks.entries())
-    await requireTarget(`callback[${at}].Url`, renderOutcomeUrl(url, { TrackingId: randomUUID(), Status: 'TimedOut' }), who.rp);
+  const { marks, callbacks } = parseMarksBody(submission.body);
+  const extra = submission.callbackUrl === undefined ? [] : [{ name: 'callbackUrl', url: submission.callbackUrl }];
+  // Checked with the parameters that will be appended, so that the URL is not found to be too long after the marks were written.
+  for (const { name, url } of [...callbacks.map((one, at) => ({ name: `callback[${at}].Url`, url: one.url })), ...extra])
+    await requireTarget(name, renderOutcomeUrl(url, { TrackingId: randomUUID(), Status: 'TimedOut' }), who.rp);
+  const body: MarksBody = { marks, callbacks: [...callbacks, ...extra.map(({ url }) => ({ url }))] };
   const school = await requireWritable(db, who.estab);
   const request = {
     key: requireKey(submission.idempotencyKey),
     hash: createHash('sha256')
-      .update(JSON.stringify([submission.body, submission.partial]))
+      .update(JSON.stringify([submission.body, submission.partial, ...extra.map(({ url }) => url)]))
       .digest(),
   };
   if (!submission.validateOnly) {

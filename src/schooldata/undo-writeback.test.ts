@@ -32,7 +32,7 @@ test('many marks cost as many statements as a few, to take and to write', async 
       const submitted = await submitMarks(
         db,
         who,
-        { body, partial: false, validateOnly: false, idempotencyKey: undefined },
+        { body, partial: false, validateOnly: false, idempotencyKey: undefined, callbackUrl: undefined },
         createRequireTarget(db, service.url, []),
         new Date(`${date}T15:00:00Z`),
       );
