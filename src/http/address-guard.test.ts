@@ -2,12 +2,16 @@
 // opens exactly what it names, and a URL is either taken byte for byte or refused.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import ipaddr from 'ipaddr.js';
 import { BlockedTarget, isLiteral, maxUrlCharacters, parseAllowList, parseTarget, requireAllowedAddress } from './address-guard.ts';
+import { specialAddresses } from './special-addresses.ts';
 
 /** Block, its first and last address, and where that is public the nearest address on either side. */
 type Block = [block: string, inside: string[], outside?: string[]];
 
 const special: Block[] = [
+  ['168.63.129.16 Azure', ['168.63.129.16', '::ffff:168.63.129.16', '::ffff:a83f:8110'], ['168.63.129.15', '168.63.129.17']],
+  ['metadata of other clouds', ['169.254.169.254', '169.254.170.2', '100.100.100.200', '192.0.0.192', 'fd00:ec2::254', 'fd20:ce::254']],
   ['0.0.0.0/8 this network', ['0.0.0.0', '0.0.0.1', '0.255.255.255'], ['1.0.0.0']],
   ['10.0.0.0/8 private', ['10.0.0.0', '10.255.255.255'], ['9.255.255.255', '11.0.0.0']],
   ['100.64.0.0/10 shared', ['100.64.0.0', '100.100.100.200', '100.127.255.255'], ['100.63.255.255', '100.128.0.0']],
@@ -113,8 +117,30 @@ suite('addresses', () => {
     assert.deepEqual(kinds.map((address) => refuseAddress(address).message).filter((message) => clumsy.test(message)), []);
   });
 
+  test('every block of the table names its source, and its first and last address are refused', () => {
+    for (const { block, name, source } of specialAddresses) {
+      assert.match(`${name} ${source}`, /\S \S/, block);
+      const [address, bits] = ipaddr.parseCIDR(block);
+      const bytes = address.toByteArray();
+      const last = bytes.map((byte, at) => byte | (0xff >> Math.min(8, Math.max(0, bits - at * 8))));
+      const isMapped = (one: number[]) => one.length === 16 && ipaddr.fromByteArray(one).range() === 'ipv4Mapped';
+      for (const one of [bytes, last].filter((each) => !isMapped(each))) refuseAddress(ipaddr.fromByteArray(one).toString());
+    }
+  });
+
+  test('every range that the library knows as special is refused', () => {
+    for (const kind of [ipaddr.IPv4, ipaddr.IPv6]) {
+      const { SpecialRanges: known } = kind.prototype as unknown as { SpecialRanges: Record<string, [ipaddr.IPv4, number] | [ipaddr.IPv4, number][]> };
+      for (const [name, ranges] of Object.entries(known).filter(([one]) => one !== 'ipv4Mapped')) {
+        const all = (Array.isArray(ranges[0]) ? ranges : [ranges]) as [ipaddr.IPv4, number][];
+        for (const [address] of all) assert.ok(refuseAddress(address.toString()), name);
+      }
+    }
+  });
+
   const exceptions: [allow: string[], open: string[], shut: string[]][] = [
     [[], [], ['127.0.0.1', '10.0.0.1', '::1']],
+    [['168.63.129.16/32'], ['168.63.129.16'], ['169.254.169.254']],
     [['127.0.0.1'], ['127.0.0.1', '::ffff:127.0.0.1'], ['127.0.0.2', '127.0.0.0', '::1', '::7f00:1', '10.0.0.1', '64:ff9b::7f00:1', '2002:7f00:1::']],
     [['10.1.0.0/16'], ['10.1.0.0', '10.1.255.255'], ['10.0.255.255', '10.2.0.0', '172.16.0.1', '::a01:1']],
     [['192.168.7.9/32'], ['192.168.7.9'], ['192.168.7.8', '192.168.7.10']],

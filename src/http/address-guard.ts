@@ -1,7 +1,8 @@
-// In charge of where outgoing calls may go: which URLs and which addresses. The same rules hold when a URL is
-// registered and at every call, and a refusal says why in words that help.
+// Decides which URLs and addresses outgoing calls may reach. The same rules apply when a URL is registered and at every call, and a
+// refusal gives the reason.
 import ipaddr from 'ipaddr.js';
 import { lately } from './lately.ts';
+import { specialAddresses } from './special-addresses.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export type AllowList = readonly [Address, number][];
@@ -59,10 +60,18 @@ export function isAllowedAddress(text: string, allowed: AllowList): boolean {
   return judge(text);
 }
 
+const blocked = specialAddresses.map(({ block, name }) => ({ range: ipaddr.parseCIDR(block), name }));
+
+const isWithin = (address: Address, range: AllowList[number]) => address.kind() === range[0].kind() && address.match(range as never);
+
 function judgeAddress(text: string, allowed: AllowList): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.process(text);
-  return isPublic(address) || allowed.some((range) => address.kind() === range[0].kind() && address.match(range as never));
+  return findBlock(address) === undefined || allowed.some((range) => isWithin(address, range));
+}
+
+function findBlock(address: Address): (typeof blocked)[number] | undefined {
+  return blocked.find(({ range }) => isWithin(address, range));
 }
 
 /** Throws unless the address is public, or an operator opened it. */
@@ -72,22 +81,8 @@ export function requireAllowedAddress(text: string, allowed: AllowList): void {
   const address = ipaddr.process(text);
   throw new BlockedTarget(
     'blocked_address',
-    `${address.toString()} is ${describe(address)}, not a public address; the operator can open it with OUTBOUND_ALLOW.`,
+    `${address.toString()} is ${findBlock(address)?.name ?? 'blocked'}, not a public address; the operator can open it with OUTBOUND_ALLOW.`,
   );
-}
-
-/** Outside 2000::/3 nothing is assigned, though some of it is not in any list of special ranges. */
-function isPublic(address: Address): boolean {
-  if (address.range() !== 'unicast') return false;
-  return address.kind() === 'ipv4' || address.match(ipaddr.parseCIDR('2000::/3') as never);
-}
-
-function describe(address: Address): string {
-  const range = address.range();
-  if (range === 'unicast') return 'not assigned';
-  return /^(private|loopback|linkLocal|multicast|uniqueLocal)$/.test(range)
-    ? `a ${range.replace(/[A-Z]/g, ' $&').toLowerCase()} address`
-    : 'in a range reserved for special use';
 }
 
 export function isLiteral(hostname: string): boolean {

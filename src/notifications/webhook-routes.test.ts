@@ -252,7 +252,7 @@ const blocked: readonly [url: string, reason: RegExp][] = [
   ['http://169.254.169.254/latest/meta-data', /169\.254\.169\.254.*link local/],
   ['http://[::1]/hook', /::1.*loopback/],
   ['http://[::ffff:10.0.0.1]/hook', /10\.0\.0\.1.*private/],
-  ['http://[::127.0.0.1]/hook', /not assigned/],
+  ['http://[::127.0.0.1]/hook', /::7f00:1.*not a public address/],
   ['http://0x0a000001/hook', /10\.0\.0\.1.*private/],
   ['ftp://127.0.0.1/hook', /http:\/\/ or https:\/\//],
   ['hook', /http:\/\/ or https:\/\//],
