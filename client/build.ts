@@ -1,5 +1,5 @@
-// In charge of what is packed: the sources as few small scripts, and what they declare as one file, since every file of a package
-// costs. Called by `npm pack` and by the tests, which have it written elsewhere.
+// Builds the package: the sources as a few scripts with source maps, and all declarations as one file. Called by `npm pack`, by a release
+// and by the tests, which write it elsewhere.
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,20 +7,23 @@ import { join, relative } from 'node:path';
 
 const own = import.meta.dirname;
 const programs = join(own, '../node_modules/.bin');
-/** What can be imported; the rest is reached from here. */
+/** The modules that an application can import; all others are reached from these. */
 const entries = ['index', 'webhooks', 'stores/memory', 'stores/pg', 'stores/sqlite'].filter((name) => existsSync(join(own, 'src', `${name}.ts`)));
 const shared = 'declarations';
 
-export function buildClient(out: string): void {
+/** `minify` leaves out what a bundler of an application would remove too: names, spaces and source maps. */
+export function buildClient(out: string, { minify = false }: { minify?: boolean } = {}): void {
+  const style = minify ? ['--minify'] : ['--sourcemap'];
   const scripts = entries.map((name) => join(own, 'src', `${name}.ts`));
   rmSync(out, { recursive: true, force: true });
-  run('esbuild', ...scripts, '--bundle', '--splitting', '--minify', '--format=esm', '--target=es2022', '--platform=neutral', '--external:node:*',
+  run('esbuild', ...scripts, '--bundle', '--splitting', ...style, '--format=esm', '--target=es2022', '--platform=neutral', '--external:node:*',
     '--charset=utf8', `--outbase=${join(own, 'src')}`, `--outdir=${out}`, '--log-level=warning');
-  run('esbuild', join(own, 'verify-webhook.js'), '--minify', '--format=esm', `--outdir=${out}`, '--log-level=warning');
+  run('esbuild', join(own, 'verify-webhook.js'), ...style, '--format=esm', `--outdir=${out}`, '--log-level=warning');
   const declared = mkdtempSync(join(tmpdir(), 'schoolbell-client-'));
   try {
     run('tsc', '-p', own, '--emitDeclarationOnly', '--outDir', declared);
-    for (const [file, text] of Object.entries(joinDeclarations(declared))) writeFileSync(join(out, file), text);
+    for (const [file, text] of Object.entries(joinDeclarations(declared)))
+      writeFileSync(join(out, file), minify ? text.replaceAll(/^ +/gm, '') : text);
   } finally {
     rmSync(declared, { recursive: true, force: true });
   }
@@ -32,7 +35,7 @@ function run(program: string, ...args: string[]): void {
 
 /** Those of all files in one, and for each entry what of it can be imported from there. */
 function joinDeclarations(folder: string): Record<string, string> {
-  const read = (name: string) => readFileSync(join(folder, `${name}.d.ts`), 'utf8').replaceAll(/^ +/gm, '');
+  const read = (name: string) => readFileSync(join(folder, `${name}.d.ts`), 'utf8');
   const names = globSync('**/*.d.ts', { cwd: folder }).map((file) => file.slice(0, -'.d.ts'.length)).toSorted();
   const parts = names.filter((name) => !entries.includes(name)).map((name) => read(name).replaceAll(/^import .*\n|^export \{\};?\n/gm, ''));
   requireDistinct(parts);

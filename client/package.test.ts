@@ -1,8 +1,8 @@
-// Covers the package as its users get it: its size, that it depends on nothing, that it installs, type-checks and runs, and that
-// the README's programs are right.
+// Covers the package as its users get it: its size, that it depends on nothing and can be read, that it installs, type-checks and runs,
+// and that the README's programs are right.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdtempSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, test } from 'node:test';
@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { renderSignature } from '../src/notifications/sign.ts';
 import { readExamples } from '../src/reference/examples.ts';
 import type { SurfaceName } from '../src/reference/surfaces.ts';
+import { findOldNode } from '../test/find-old-node.ts';
 import { useService } from '../test/service.ts';
 import { buildClient } from './build.ts';
 
@@ -21,26 +22,67 @@ const folder = mkdtempSync(join(tmpdir(), 'schoolbell-package-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const mostBytes = 30_000;
 
-const packed = join(folder, 'package');
-mkdirSync(packed);
-buildClient(join(packed, 'dist'));
 const description = JSON.parse(readFileSync(join(import.meta.dirname, 'package.json'), 'utf8')) as Record<string, unknown> & { files: string[] };
 const asTheyAre = ['package.json', 'README.md', ...description.files.filter((file) => file !== 'dist')];
-for (const file of asTheyAre) cpSync(join(import.meta.dirname, file), join(packed, file));
-await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: packed });
-const tarball = join(folder, `schoolbell-client-${String(description.version)}.tgz`);
+
+/** Builds and packs the client, and returns the package's folder and file. */
+async function pack(name: string, files: readonly string[], minify: boolean): Promise<{ packed: string; tarball: string }> {
+  const packed = join(folder, name, 'package');
+  mkdirSync(packed, { recursive: true });
+  buildClient(join(packed, 'dist'), { minify });
+  for (const file of files) cpSync(join(import.meta.dirname, file), join(packed, file));
+  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', join(folder, name)], { cwd: packed });
+  return { packed, tarball: join(folder, name, `schoolbell-client-${String(description.version)}.tgz`) };
+}
+
+const { packed, tarball } = await pack('whole', asTheyAre, false);
 const consumer = join(folder, 'consumer');
 mkdirSync(consumer);
 writeFileSync(join(consumer, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
 await run('npm', ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', tarball], { cwd: consumer });
 
-test(`the package is smaller than ${mostBytes} bytes and depends on nothing`, (t) => {
-  const { size } = statSync(tarball);
-  t.diagnostic(`${size} bytes`);
+test(`minified, the package is smaller than ${mostBytes} bytes, and it depends on nothing`, async (t) => {
+  // An application's bundler minifies and reads no changelog.
+  const { size } = statSync((await pack('small', asTheyAre.filter((file) => file !== 'CHANGELOG.md'), true)).tarball);
+  t.diagnostic(`${size} bytes, and ${statSync(tarball).size} as it is packed`);
   assert.ok(readFileSync(join(packed, 'README.md'), 'utf8').includes(`npm install ./${basename(tarball)} `), 'the README names the file');
   assert.ok(size < mostBytes, `${size} bytes`);
   for (const kind of ['dependencies', 'peerDependencies', 'optionalDependencies']) assert.equal(description[kind], undefined);
   assert.deepEqual(Object.keys(description.scripts as object).filter((name) => /install$|^prepare$/.test(name)), [], 'npm asks its users about these');
+});
+
+/** Runs a program of an application on the oldest Node of this machine that the client supports. */
+async function runOnOldNode(name: string, text: string, ...flags: string[]): Promise<string> {
+  writeFileSync(join(consumer, name), text);
+  return (await run(findOldNode().node, [...flags, name], { cwd: consumer, timeout: 120_000 })).stdout;
+}
+
+test('it can be read: no script is minified, and the stack of an error names the lines of the sources', async () => {
+  const scripts = globSync('dist/**/*.js', { cwd: packed });
+  assert.ok(scripts.length > 5);
+  for (const script of scripts) {
+    const text = readFileSync(join(packed, script), 'utf8');
+    assert.ok(text.split('\n').every((line) => line.length <= 400), `${script} has very long lines`);
+    const [, mapFile = ''] = /^\/\/# sourceMappingURL=(.+)$/m.exec(text) ?? [];
+    const map = JSON.parse(readFileSync(join(packed, script, '..', mapFile), 'utf8')) as { sources: string[]; sourcesContent: (string | null)[] };
+    assert.ok(map.sourcesContent.length === map.sources.length && map.sourcesContent.every(Boolean), `${script} has its sources in its map`);
+  }
+  const failing = `
+import { createClient } from 'schoolbell-client';
+try { createClient({ url: 'nonsense', rp: 'x' }); } catch (error) { console.log(error.stack); }`;
+  assert.match(await runOnOldNode('failing.mjs', failing), /^SchoolbellError: .*\n +at .*createClient .*index\.js/s);
+  assert.match(await runOnOldNode('failing.mjs', failing, '--enable-source-maps'), /^SchoolbellError: [^]* at .*\/src\/\w+\.ts:\d+/);
+});
+
+test("the README's first copy is made on the oldest Node that the client supports", async (t) => {
+  const service = await useService();
+  await service.addSchool('8881001', join(root, 'test/fixtures/small-school'));
+  const { schoolSecrets } = await service.addClient('my-application', ['8881001']);
+  const block = readmePrograms().find((one) => one.includes('sync(')) ?? assert.fail('the README has no example of sync');
+  const example = block.replace('https://schoolbell.example', service.url).replace('sb_school_…', schoolSecrets['8881001'] ?? '');
+  const { node } = findOldNode();
+  t.diagnostic((await run(node, ['--version'])).stdout.trim());
+  assert.match(await runOnOldNode('first-copy.mjs', example), /^users \S+ null \{/m);
 });
 
 /** What a caller would write, with what the types must refuse. */
