@@ -47,11 +47,11 @@ function requirePostgresNote(from: string): void {
   );
 }
 
-/** What was unreleased gets the version and the day, and above it is room for what comes. */
-function dateChangelog(text: string, version: string, day: string): string {
+/** Gives the unreleased changes the version and the day, and begins a new section above them. */
+function dateChangelog(text: string, file: string, version: string, day: string): string {
   const [before = '', rest = ''] = text.split(/^## Unreleased\n/m);
   const [unreleased = ''] = rest.split(/^(?=## )/m);
-  if (unreleased.trim() === '') throw new Refusal('CHANGELOG.md has nothing under "## Unreleased"');
+  if (unreleased.trim() === '') throw new Refusal(`${file} has nothing under "## Unreleased"; for a release without changes, say that nothing changed`);
   return `${before}## Unreleased\n\n## ${version} - ${day}\n${rest}`;
 }
 
@@ -77,7 +77,8 @@ function describeChanges(tree: string, from: string, to: string, day: string): M
     // Of the package, and of its root.
     ['package-lock.json', once(read('package-lock.json'), 2)],
     ['client/package.json', once(read('client/package.json'))],
-    ['CHANGELOG.md', dateChangelog(read('CHANGELOG.md'), to, day)],
+    ['CHANGELOG.md', dateChangelog(read('CHANGELOG.md'), 'CHANGELOG.md', to, day)],
+    ['client/CHANGELOG.md', dateChangelog(read('client/CHANGELOG.md'), 'client/CHANGELOG.md', to, day)],
     ['migrations/sums.txt', addSums(tree)],
     ...globSync('openapi/*.json', { cwd: tree }).map((file) => [file, once(read(file)).replaceAll(`Schoolbell/${from}`, `Schoolbell/${to}`)] as const),
     ...globSync(pages, { cwd: tree }).map((file) => [file, read(file).replaceAll(named, `$1${to}`)] as const),

@@ -43,6 +43,7 @@ function makeRepository(): void {
   write('package-lock.json', read('package-lock.json').replaceAll(/("name": "schoolbell",\n\s*"version": )".*"/g, '$1"0.1.0"'));
   write('compose.yaml', read('compose.yaml').replace(/schoolbell:[\d.]+/, 'schoolbell:0.1.0'));
   write('CHANGELOG.md', '# Changelog\n\n## Unreleased\n\n- New\n\n## 0.1.0 - 2026-01-02\n\n- Old\n');
+  write('client/CHANGELOG.md', '# Changelog\n\n## Unreleased\n\n- New call\n');
   commit();
 }
 makeRepository();
@@ -108,7 +109,8 @@ test('--dry-run says what would change, for each step', () => {
   for (const version of [major, patch]) {
     const { code, out, err } = release(version, '--dry-run');
     assert.equal(code, 0, err);
-    for (const file of ['package.json', 'package-lock.json', 'client/package.json', 'CHANGELOG.md', 'compose.yaml']) assert.ok(out.includes(file), file);
+    const files = ['package.json', 'package-lock.json', 'client/package.json', 'CHANGELOG.md', 'client/CHANGELOG.md', 'compose.yaml'];
+    for (const file of files) assert.ok(out.includes(file), file);
     assert.deepEqual([git('status', '--porcelain'), existsSync(join(clone, 'release'))], ['', false]);
   }
 });
@@ -126,6 +128,12 @@ test('a release has both packages, what they consist of and checksums, and its n
   const changelog = `# Changelog\n\n## Unreleased\n\n## ${minor} - ${day}\n\n- New\n\n## 0.1.0 - 2026-01-02\n\n- Old\n`;
   assert.equal(read('CHANGELOG.md'), changelog);
   assert.equal(inside(`schoolbell-${minor}.tgz`, 'CHANGELOG.md'), changelog);
+  const ofClient = `# Changelog\n\n## Unreleased\n\n## ${minor} - ${day}\n\n- New call\n`;
+  assert.deepEqual([read('client/CHANGELOG.md'), inside(`schoolbell-client-${minor}.tgz`, 'CHANGELOG.md')], [ofClient, ofClient]);
+  const script = inside(`schoolbell-client-${minor}.tgz`, 'dist/index.js');
+  assert.ok(script.split('\n').length > 100 && /^\/\/# sourceMappingURL=/m.test(script), 'the client can be read');
+  const { sources } = JSON.parse(inside(`schoolbell-client-${minor}.tgz`, 'dist/index.js.map')) as { sources: string[] };
+  assert.ok(sources.length > 5 && sources.every((source) => source.startsWith('../src/')), sources.join(' '));
   const sums = read('migrations/sums.txt').split('\n').filter((line) => /^[0-9a-f]{64} {2}\d{4}_\w+\.sql$/.test(line));
   assert.equal(sums.length, readdirSync(join(clone, 'migrations')).length - 1, 'every migration has its checksum');
   assert.ok(existsSync(join(clone, `test/released/${minor}.backup`)), 'later versions test their upgrade from it');
