@@ -7,7 +7,10 @@ import { backupListCommand, isAboutPlan, planOptions, runPlan } from './backup-p
 import { startProgressLine } from './progress-line.ts';
 import { stoppable } from './stoppable.ts';
 
-export const passphraseFile: Option = { value: '<path or ->', help: 'a file with the passphrase in its first line; - is standard input. Without it, BACKUP_PASSPHRASE' };
+export const passphraseFile: Option = {
+  value: '<path or ->',
+  help: 'a file with the passphrase in its first line; - is standard input. Without it, BACKUP_PASSPHRASE',
+};
 
 export const backupCommands: readonly Command[] = [
   {

@@ -73,7 +73,8 @@ async function seeIn(
   findReach: () => Promise<Reach>,
   sourcedId: string,
 ): Promise<Sight> {
-  const sight = { dialect: dialect.name, title: dialect.title, address: `${dialect.root}${operation.path.replace(':sourcedId', encodeURIComponent(sourcedId))}` };
+  const address = `${dialect.root}${operation.path.replace(':sourcedId', encodeURIComponent(sourcedId))}`;
+  const sight = { dialect: dialect.name, title: dialect.title, address };
   if (!dialect.offers(operation.name)) return sight;
   const plain = { query: {}, ifRosterVersion: undefined, ifNoneMatch: undefined, acceptEncoding: undefined, head: false };
   const given = { ...plain, rp, params: { sourcedId }, note: () => {} };
