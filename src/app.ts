@@ -175,6 +175,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
   const requireSchool = createSchoolCaller(callers, tokens, limit);
   const requireCaller = withKnownParameters(requireSchool);
   const allowed = parseAllowList(config.outboundAllow);
+  const sendsMail = config.mail !== undefined;
   const requireTarget = createRequireTarget(changes, config.publicUrl, allowed);
   const requireManagement = createManagementCaller(callers, tokens, limit);
   const providers = createOutbound(allowed, pageLimits);
@@ -219,10 +220,10 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     );
     // Not refused as it says of others: whoever set it must be able to end it.
     if (sandbox) api.register(async (scope) => sandboxRoutes(scope, { db: changes, requireManagement: createManagementCaller(callers, steady, limit), now }));
-    schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, requireManagement });
+    schoolRegisterRoutes(api, { db: changes, publicUrl: config.publicUrl, sendsMail, requireManagement });
     const uploads = { dataDir: config.dataDir, ...(parts.largestUpload === undefined ? {} : { largest: parts.largestUpload }) };
     uploadRoutes(api, { db: changes, requireUpload: withKnownParameters(createUploadCaller(tries, limit)), uploads, publicUrl: config.publicUrl });
-    schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, providers, uploads, openings });
+    schoolPageRoutes(api, { db: changes, seal, publicUrl: config.publicUrl, sendsMail, providers, uploads, openings });
     const requireIdentity = createIdentityCaller({ db: tries, requireSchool, requireManagement, limit, requireAnswer: sandbox?.requireAnswer });
     const retained = listRetained(config);
     const pages = { db: pools.console, prefer: createPrefer({ db: pools.console }, parts.replicas && { db: parts.replicas.console }, { health }) };
@@ -230,7 +231,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     const trying = { tokens, readSurfaces, send: createSend(app, config.publicUrl), demo: parts.demo && { rp: parts.demo.rp, estab: parts.demo.estab } };
     consoleRoutes(api, { ...pages, changes, tries: signIns, seal, config, hashing, providers, uploads, holds, trying, openings, retained, now });
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
-    signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl });
+    signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl, sendsMail });
     oidcRoutes(api, { db: changes, tries: signIns, hashing, seal, publicUrl: config.publicUrl });
     const rows = { db: changes, prefer: createPrefer<Pick<Pools, 'reads' | 'lists'>>(pools, parts.replicas, { health }), folder: readings.files.folder };
     const schoolData = { ...rows, requireCaller, requireTarget, ledger, slowReader, now, lookEveryMs: parts.lookEveryMs };

@@ -34,7 +34,7 @@ export const authorisationCommands: readonly Command[] = [
   {
     name: 'invite',
     effect: 'changes',
-    help: 'Asks a school to decide about an application; the link is mailed to its address of record and printed.',
+    help: 'Asks a school to decide about an application; the link is mailed to its address of record, if e-mail is set up, and printed.',
     options: {
       rp,
       estab,
@@ -62,7 +62,8 @@ export const authorisationCommands: readonly Command[] = [
           'conflict',
           `nobody has confirmed ${pair.estab} yet: school confirm --estab ${pair.estab} [--email …]; the invitation goes out then`,
         );
-      return { data: { ...pair, state, link }, lines: [`invited ${pair.estab}; the link, which was mailed to the school:`, link ?? ''] };
+      const where = config.mail ? 'the link, which was mailed to the school' : 'e-mail is not set up, so nothing was mailed: hand this link to the school';
+      return { data: { ...pair, state, link }, lines: [`invited ${pair.estab}; ${where}:`, link ?? ''] };
     },
   },
   {

@@ -27,8 +27,8 @@ export const developerCommands: readonly Command[] = [
       const { name, signInName, link } = data;
       const who = `${name} (${signInName})`;
       const lines = link === undefined
-        ? [`${who} is a developer of ${data.rp} as well; a mail says so, and their password stays`]
-        : [`invited ${who} as a developer of ${data.rp}; a mail is written, with this link, which opens once, within 7 days:`, link];
+        ? [`${who} is a developer of ${data.rp} as well, and their password stays${context.config.mail ? '; a mail says so' : '; e-mail is not set up, so tell them'}`]
+        : [`invited ${who} as a developer of ${data.rp}; ${mailed(context, 'a mail is written')}. The link opens once, within 7 days:`, link];
       return { data, lines };
     },
   },
@@ -75,3 +75,5 @@ export const developerCommands: readonly Command[] = [
     },
   },
 ];
+
+const mailed = ({ config }: Context, words: string) => (config.mail ? words : 'e-mail is not set up, so nothing is mailed: hand the link on');

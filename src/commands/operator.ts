@@ -29,7 +29,7 @@ export const operatorCommands: readonly Command[] = [
     },
     async run(context, given) {
       const wanted = { name: text(given, 'name'), email: text(given, 'email'), role: optionalText(given, 'role') ?? 'viewer', by };
-      return renderInvited(await inviteOperator(context.db, partsOf(context), wanted));
+      return renderInvited(await inviteOperator(context.db, partsOf(context), wanted), context);
     },
   },
   {
@@ -39,7 +39,7 @@ export const operatorCommands: readonly Command[] = [
     options: {},
     positional: whom,
     async run(context, given) {
-      return renderInvited(await inviteAgain(context.db, partsOf(context), await nameOf(context, given), by));
+      return renderInvited(await inviteAgain(context.db, partsOf(context), await nameOf(context, given), by), context);
     },
   },
   {
@@ -118,7 +118,8 @@ export const operatorCommands: readonly Command[] = [
   },
 ];
 
-function renderInvited(invited: Invited): Outcome {
+function renderInvited(invited: Invited, { config }: Context): Outcome {
   const { name, signInName, role, link } = invited;
-  return { data: invited, lines: [`invited ${name} (${signInName}) as ${role}; a mail is written, with this link, which opens once, within 7 days:`, link] };
+  const mailed = config.mail ? 'a mail is written' : 'e-mail is not set up, so nothing is mailed: hand this link on';
+  return { data: invited, lines: [`invited ${name} (${signInName}) as ${role}; ${mailed}. The link opens once, within 7 days:`, link] };
 }

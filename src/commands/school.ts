@@ -131,7 +131,8 @@ export const schoolCommands: readonly Command[] = [
     options: { estab, email: { value: '<address>', help: 'its registered address, which is never taken from the proposal', required: true } },
     async run({ db, config }, given) {
       const data = await confirmSchool(db, config.publicUrl, text(given, 'estab'), text(given, 'email'));
-      return { data, lines: [`${data.estab} ${data.name} is confirmed with ${data.email}; ${data.invited} invitations were sent`] };
+      const sent = config.mail ? 'sent' : 'made: e-mail is not set up, and mails shows their links';
+      return { data, lines: [`${data.estab} ${data.name} is confirmed with ${data.email}; ${data.invited} invitations were ${sent}`] };
     },
   },
   {
@@ -167,7 +168,7 @@ export const schoolCommands: readonly Command[] = [
         'address of record': `${data.email}${data.confirmed ? '' : ' (not confirmed)'}`,
         'time zone': data.timeZone,
         connector: data.connector ?? 'none',
-        ...(data.invited > 0 ? { 'invitations sent again': data.invited } : {}),
+        ...(data.invited > 0 ? { 'invitations with a new link': data.invited } : {}),
       });
       return { data: { ...data, found }, lines: [...pairs, ...(found ? [renderSentence(found)] : [])] };
     },
@@ -180,7 +181,8 @@ export const schoolCommands: readonly Command[] = [
     async run({ db, config }, given) {
       const { estab: known } = await requireEstablishment(db, text(given, 'estab'));
       const to = await mailLink(db, config.publicUrl, known);
-      return { data: { estab: known, to }, lines: [`a link to the pages of ${known} goes to ${to}`] };
+      const said = config.mail ? `a link to the pages of ${known} goes to ${to}` : `e-mail is not set up, so nothing was mailed to ${to}: mails shows the link`;
+      return { data: { estab: known, to }, lines: [said] };
     },
   },
   pauseCommand('pause', pauseSchool, 'Pauses every application at a school: nothing can be read, and calls that wait are stopped. Data is still collected.'),

@@ -26,7 +26,8 @@ export const isTheirs = (error: unknown): error is SchoolbellError => error inst
 
 export function servePages(scope: FastifyInstance, parts: ConsoleParts, pages: readonly Page[], actions: readonly Action[]): void {
   requireOwnPlaces([...pages, ...actions]);
-  const doneOf = new Map(actions.map(({ path, done }) => [slugOf(path), done]));
+  const how = parts.config.mail ? 'mailed' : 'stored';
+  const doneOf = new Map(actions.map(({ path, done }) => [slugOf(path), typeof done === 'object' ? done[how] : done]));
   const pageAt = new Map(pages.map((page) => [page.path, page]));
 
   async function visitOf(request: FastifyRequest, reply: FastifyReply): Promise<Visit> {

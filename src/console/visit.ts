@@ -84,6 +84,9 @@ export type Sent = Readonly<{ bytes: Readable; headers: Readonly<Record<string, 
  */
 export type Page = Readonly<{ path: string; developers?: true; show(parts: ConsoleParts, visit: Visit): Promise<Shown | Sent> }>;
 
+/** A notice that depends on whether e-mail is set up: without it, mails are stored and shown under Mail. */
+export type MailNotice = Readonly<{ mailed: string; stored: string }>;
+
 /**
  * path: below that of the page which has its form (`/console/schools/:estab/pause`), and what is refused is said there.
  * name: as the audit trail has it, which is the command's where one does the same. done: what the next page says. may: an
@@ -96,7 +99,7 @@ export type Page = Readonly<{ path: string; developers?: true; show(parts: Conso
 export type Action = Readonly<{
   path: string;
   name: string;
-  done?: string;
+  done?: string | MailNotice;
   may?: 'self';
   developers?: true;
   labels?: Readonly<Record<string, string>>;

@@ -15,24 +15,24 @@ import { renderMessage, type Link } from '../http/pages/message.ts';
 import type { Query } from '../http/query.ts';
 import { askForPassword } from './forgotten-password.ts';
 import { findRegistration, register, requireOther, requirePassword, samePassword, setPassword, type Registration } from './logins.ts';
-import { renderAccount, renderChoosePassword, renderForgotten, renderLinkSent, renderSignIn } from './pages/sign-in.ts';
+import { renderAccount, renderChoosePassword, renderForgotten, renderLinkAsked, renderSignIn } from './pages/sign-in.ts';
 import { readRememberedSchool, rememberSchool } from './remembered-school.ts';
 import { endSession, findSignedIn, loginCookie, openSession, type SignedIn } from './sessions.ts';
 import { tryLogin } from './try-login.ts';
 
 /** tries: a pool of its own for the passwords of strangers. */
-export type SignInPages = { db: Db; tries: Db; hashing: HashPool; publicUrl: string };
+export type SignInPages = { db: Db; tries: Db; hashing: HashPool; publicUrl: string; sendsMail: boolean };
 
 const usedLink = {
   title: 'This link does not open any more',
-  text: 'It has been used or has expired. If you have chosen a password, sign in with it; if not, have a new link sent, or ask your school.',
-  link: { path: '/login/forgotten', label: 'Have a new link sent' },
+  text: 'It has been used or has expired. If you have chosen a password, sign in with it; if not, ask for a new link, or ask your school.',
+  link: { path: '/login/forgotten', label: 'Ask for a new link' },
   other: { path: '/login', label: 'To the sign-in page' },
 } as const;
 const leadsOn = {
   title: 'Your password is saved',
-  text: 'Your school was asked to share data with the application. It decides on its own pages, whose link goes to its address of record.',
-  link: { path: '/school', label: 'Have the link sent' },
+  text: 'Your school was asked to share data with the application. It decides on its own pages.',
+  link: { path: '/school', label: 'To the pages of your school' },
 } as const;
 const hidden = { schema: { hide: true } } as const;
 const lock = 'After ten wrong passwords a login is locked for 15 minutes, and the right one is refused too. Wait, or ask your school: the operator of ' +
@@ -55,13 +55,13 @@ export function signInRoutes(app: FastifyInstance, pages: SignInPages): void {
     });
     scope.post('/login', hashes, async (request, reply) => signIn(pages, request, reply));
     scope.get('/login/forgotten', hidden, async (request, reply) =>
-      sendForm(pages, request, reply, (token) => renderForgotten({ token, estab: readRememberedSchool(request) })),
+      sendForm(pages, request, reply, (token) => renderForgotten({ token, estab: readRememberedSchool(request), sendsMail: pages.sendsMail })),
     );
     scope.post('/login/forgotten', hidden, async (request, reply) => {
       requireGivenToken(request);
       const form = readForm(request);
       await askForPassword(db, request.ip, { school: form.one('estab'), person: form.one('username') });
-      return sendPage(reply, renderLinkSent());
+      return sendPage(reply, renderLinkAsked(pages.sendsMail));
     });
     scope.get('/register/:token', hidden, async (request, reply) => {
       const { token } = request.params as { token: string };

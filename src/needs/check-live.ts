@@ -59,7 +59,7 @@ const upgradeChecks: Readonly<Record<string, Check>> = {
 
 export const checkLive = (checked: Checked): Promise<Finding[]> => judgeAll(checks, checked);
 export const checkBeforeUpgrade = (checked: Checked): Promise<Finding[]> => judgeAll(upgradeChecks, checked);
-export const checkRunning = (checked: Checked): Promise<Finding[]> => judgeAll(runningChecks, checked);
+export const checkRunning = (checked: Checked): Promise<Finding[]> => judgeAll({ mail: ({ config }) => judgeMailSettings(config), ...runningChecks }, checked);
 
 /** One that cannot be made is one that fails. */
 async function judgeAll(all: Readonly<Record<string, Check>>, checked: Checked): Promise<Finding[]> {
@@ -83,6 +83,12 @@ function judgeProxy({ publicUrl, trustProxy }: Config): Judged {
   if (trustProxy.length > 0) return ok(`X-Forwarded-* of ${trustProxy.join(', ')} count`);
   if (!publicUrl.startsWith('https://')) return ok('none');
   return warn('https ends at a proxy, and none is trusted', 'set TRUST_PROXY to its address: wrong tries are counted by the address of the caller');
+}
+
+function judgeMailSettings({ mail }: Config): Judged {
+  if (mail) return ok('set up');
+  const found = 'e-mail is not set up: invitations, links and receipts are stored and reach nobody until SMTP_URL and MAIL_FROM are set';
+  return warn(found, 'set SMTP_URL and MAIL_FROM; the command mails shows what is stored');
 }
 
 async function judgeMail({ mail }: Config): Promise<Judged> {

@@ -21,27 +21,27 @@ import { renderHome } from './pages/home.ts';
 import { renderAsked, renderRequest } from './pages/request.ts';
 import { previewScopes } from './scope-preview.ts';
 import { listApplications, listEntries, listReads, listRequests, requireApplication, requireRequest, requireSchool } from './school-view.ts';
-import { sourceRoutes, type SourcePages } from './source-routes.ts';
+import { approvedNotice, sourceRoutes, type SourcePages } from './source-routes.ts';
 import { readSource } from '../collection/source-view.ts';
 import { uploadByJobRoutes } from './upload-by-job.ts';
 
-export type SchoolPages = SourcePages & { publicUrl: string; openings: readonly Opening[] };
+export type SchoolPages = SourcePages & { publicUrl: string; sendsMail: boolean; openings: readonly Opening[] };
 
 const hidden = { schema: { hide: true } } as const;
 
 export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void {
-  const { db } = pages;
+  const { db, sendsMail } = pages;
   app.register(async (scope) => {
     acceptForms(scope);
     usePageErrors(scope, { path: '/school/home', label: 'Back to your applications' });
     await scope.register(multipart, uploadForm(pages.uploads));
-    scope.get('/school', hidden, async (_request, reply) => sendPage(reply, renderAskLink({ sent: false })));
+    scope.get('/school', hidden, async (_request, reply) => sendPage(reply, renderAskLink({ asked: false, sendsMail })));
     scope.post('/school', hidden, async (request, reply) => {
       await askForLink(db, request.ip, readForm(request).one('estab'));
-      return sendPage(reply, renderAskLink({ sent: true }));
+      return sendPage(reply, renderAskLink({ asked: true, sendsMail }));
     });
     scope.get('/school/open/:token', hidden, async (request, reply) => open(pages, (request.params as { token: string }).token, reply));
-    scope.get('/school/home', hidden, async (request, reply) => showHome(db, await requireSession(db, request), noticeOf(request), reply));
+    scope.get('/school/home', hidden, async (request, reply) => showHome(db, await requireSession(db, request), noticeOf(request, sendsMail), reply));
     scope.get('/school/requests/:id', hidden, async (request, reply) => showRequest(pages, await requireSession(db, request), request, reply));
     scope.post('/school/requests/:id', hidden, async (request, reply) => decide(pages, request, reply));
     scope.get('/school/applications/:rp', hidden, async (request, reply) => showApplication(pages, await requireSession(db, request), request, reply));
@@ -59,7 +59,6 @@ export function schoolPageRoutes(app: FastifyInstance, pages: SchoolPages): void
 const deciding = ({ db, seal, publicUrl }: SchoolPages): Deciding => ({ db, seal, publicUrl });
 
 const notices: Readonly<Record<string, string>> = {
-  approved: 'Approved. A receipt was sent to the address of your school.',
   declined: 'Declined. The application is told nothing.',
   pause: 'Paused. From this moment nothing can be read, and messages that were waiting were stopped.',
   resume: 'Resumed.',
@@ -67,7 +66,7 @@ const notices: Readonly<Record<string, string>> = {
   scopes: 'Changed. It holds from this moment on.',
 };
 
-const noticeOf = (request: FastifyRequest) => findNotice(request, notices);
+const noticeOf = (request: FastifyRequest, sendsMail: boolean) => findNotice(request, { ...notices, approved: approvedNotice(sendsMail) });
 
 async function open({ db, publicUrl }: SchoolPages, token: string, reply: FastifyReply): Promise<FastifyReply> {
   const opened = await openLink(db, token);
@@ -76,7 +75,7 @@ async function open({ db, publicUrl }: SchoolPages, token: string, reply: Fastif
       reply.code(404),
       renderMessage({
         title: 'This link does not open any more',
-        text: 'It has expired, or your school has decided already. You can have a new link sent to the address of your school.',
+        text: 'It has expired, or your school has decided already. You can ask for a new link.',
         link: { path: '/school', label: 'Ask for a new link' },
       }),
     );
@@ -95,7 +94,8 @@ async function showHome(db: Db, session: SchoolSession, notice: string | undefin
   return sendPage(reply, renderHome({ school, requests, applications, databases, runs, token: formToken(session.key), notice }));
 }
 
-async function showRequest({ db, openings }: SchoolPages, session: SchoolSession, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function showRequest(pages: SchoolPages, session: SchoolSession, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { db, openings, sendsMail } = pages;
   const { estab } = session;
   const asked = await requireRequest(db, estab, (request.params as { id: string }).id);
   const [school, required, optional] = await Promise.all([
@@ -103,7 +103,7 @@ async function showRequest({ db, openings }: SchoolPages, session: SchoolSession
     previewScopes(db, estab, asked.required, openings),
     previewScopes(db, estab, asked.optional, openings),
   ]);
-  return sendPage(reply, renderRequest({ school, request: asked, required, optional, token: formToken(session.key) }));
+  return sendPage(reply, renderRequest({ school, request: asked, required, optional, sendsMail, token: formToken(session.key) }));
 }
 
 async function decide(pages: SchoolPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -132,7 +132,8 @@ async function decide(pages: SchoolPages, request: FastifyRequest, reply: Fastif
   return redirect(reply, connector === null ? '/school/source?done=approved' : '/school/home?done=approved');
 }
 
-async function showApplication({ db, openings }: SchoolPages, session: SchoolSession, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function showApplication(pages: SchoolPages, session: SchoolSession, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { db, openings, sendsMail } = pages;
   const { estab } = session;
   const application = await requireApplication(db, estab, (request.params as { rp: string }).rp);
   const [school, scopes, entries, reads] = await Promise.all([
@@ -141,7 +142,8 @@ async function showApplication({ db, openings }: SchoolPages, session: SchoolSes
     listEntries(db, estab, application.rp),
     listReads(db, estab, application.rp),
   ]);
-  return sendPage(reply, renderApplication({ school, application, scopes, entries, reads, token: formToken(session.key), notice: noticeOf(request) }));
+  const notice = noticeOf(request, sendsMail);
+  return sendPage(reply, renderApplication({ school, application, scopes, entries, reads, token: formToken(session.key), notice }));
 }
 
 async function changeApplication(pages: SchoolPages, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -8,7 +8,7 @@ import { describeInvite, describeOwnSchool, describeOwnSchools, describeWithdraw
 import { invite, withdraw, type Invite, type Invited } from './invitations.ts';
 import { listOwnSchools } from './own-schools.ts';
 
-export type SchoolRegister = { db: Db; publicUrl: string; requireManagement: RequireManagementCaller };
+export type SchoolRegister = { db: Db; publicUrl: string; sendsMail: boolean; requireManagement: RequireManagementCaller };
 
 const path = '/api/Manage/SchoolRegister';
 const mostSchools = 100;
@@ -20,13 +20,14 @@ const messages: Readonly<Record<Invited['state'], string>> = {
   AlreadyInvited: 'The school was invited within the last hour; no second mail was sent.',
   AlreadyAuthorised: 'The school authorises this already.',
 };
+const notMailed = 'An invitation was made for the school. E-mail is not set up on this service, so the operator has to hand the link to the school.';
 
-export function schoolRegisterRoutes(app: FastifyInstance, { db, publicUrl, requireManagement }: SchoolRegister): void {
+export function schoolRegisterRoutes(app: FastifyInstance, { db, requireManagement, ...service }: SchoolRegister): void {
   const caller = (request: FastifyRequest) => requireManagement(request);
   app.post(path, describeInvite, async (request) => {
     const { rp } = await caller(request);
     const answers = [];
-    for (const school of parseSchools(request.body)) answers.push(await inviteOne(db, publicUrl, rp, school));
+    for (const school of parseSchools(request.body)) answers.push(await inviteOne(db, service, rp, school));
     return { Schools: answers, ...fine };
   });
   app.get(path, describeOwnSchools, async (request) => ({
@@ -85,7 +86,12 @@ function keysInAnyCase(value: unknown): Given {
 }
 
 /** One school that is not right does not keep the others from being invited. */
-async function inviteOne(db: Db, publicUrl: string, rp: string, given: Given): Promise<Record<string, unknown>> {
+async function inviteOne(
+  db: Db,
+  { publicUrl, sendsMail }: Pick<SchoolRegister, 'publicUrl' | 'sendsMail'>,
+  rp: string,
+  given: Given,
+): Promise<Record<string, unknown>> {
   const codes = given.has('leacode') ? { LeaCode: given.get('leacode'), DfesCode: given.get('dfescode') } : {};
   let estab = '';
   try {
@@ -101,7 +107,7 @@ async function inviteOne(db: Db, publicUrl: string, rp: string, given: Given): P
       scopes: scopesOf(given),
       by: 'application',
     });
-    return { Estab: estab, ...codes, Status: 'OK', Message: messages[state] };
+    return { Estab: estab, ...codes, Status: 'OK', Message: state === 'Invited' && !sendsMail ? notMailed : messages[state] };
   } catch (error) {
     if (!(error instanceof SchoolbellError)) throw error;
     return { Estab: estab, ...codes, Status: 'Error', Message: error.message.replace(/^--(\w+)/, '$1') };

@@ -24,13 +24,13 @@ import { renderImport } from './pages/import-report.ts';
 import { renderSource } from './pages/source.ts';
 import { requireSchool } from './school-view.ts';
 
-export type SourcePages = { db: Db; seal: Seal; providers: Outbound; uploads: UploadLimits };
+export type SourcePages = { db: Db; seal: Seal; sendsMail: boolean; providers: Outbound; uploads: UploadLimits };
 
 const hidden = { schema: { hide: true } } as const;
 
 export function sourceRoutes(scope: FastifyInstance, pages: SourcePages): void {
   const { db } = pages;
-  scope.get('/school/source', hidden, async (request, reply) => showSource(db, await requireSession(db, request), request, undefined, reply));
+  scope.get('/school/source', hidden, async (request, reply) => showSource(pages, await requireSession(db, request), request, undefined, reply));
   scope.post('/school/source/upload', { ...hidden, config: { longestMs: longestUploadMs } }, async (request, reply) => upload(pages, request, reply));
   scope.post('/school/source/provider', { ...hidden, config: { longestMs: longestTrialMs } }, async (request, reply) => setProvider(pages, request, reply));
   scope.post('/school/source/approve', hidden, async (request, reply) => letGo(db, request, reply));
@@ -41,9 +41,12 @@ export function sourceRoutes(scope: FastifyInstance, pages: SourcePages): void {
 }
 
 const notices: Readonly<Record<string, string>> = {
-  approved: 'Approved. A receipt was sent to the address of your school.',
   discard: 'Discarded. Nothing was changed.',
 };
+
+export const approvedNotice = (sendsMail: boolean) => sendsMail
+  ? 'Approved. A receipt was sent to the address of your school.'
+  : 'Approved. E-mail is not set up on this service, so no receipt was mailed: the operator of the service has it.';
 
 const startedNotices: Readonly<Record<string, StartedNotice>> = {
   uploaded: { started: 'Your package was received. It is being imported.', ended: 'Your package was imported.' },
@@ -56,20 +59,20 @@ const startedNotices: Readonly<Record<string, StartedNotice>> = {
   approve: { started: 'Approved. The import goes on.', ended: 'Approved.' },
 };
 
-function noticeOf(request: FastifyRequest, source: SourceView): string | undefined {
+function noticeOf(request: FastifyRequest, source: SourceView, sendsMail: boolean): string | undefined {
   const started = findNotice(request, startedNotices);
-  return started ? chooseNotice(started, source) : findNotice(request, notices);
+  return started ? chooseNotice(started, source) : findNotice(request, { ...notices, approved: approvedNotice(sendsMail) });
 }
 
 async function showSource(
-  db: Db,
+  { db, sendsMail }: SourcePages,
   session: SchoolSession,
   request: FastifyRequest,
   refused: { problem: string; given: ProviderGiven } | undefined,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const [school, source] = await Promise.all([requireSchool(db, session.estab), readSource(db, session.estab, { losses: true })]);
-  const notice = refused === undefined ? noticeOf(request, source) : undefined;
+  const notice = refused === undefined ? noticeOf(request, source, sendsMail) : undefined;
   const page = renderSource({ school, ...source, token: formToken(session.key), notice, problem: refused?.problem, given: refused?.given });
   const answer = refused === undefined ? reply : reply.code(422);
   return source.databases.some(isBusy) ? sendScriptedPage(answer, page) : sendPage(answer, page);
@@ -93,7 +96,7 @@ async function setProvider(pages: SourcePages, request: FastifyRequest, reply: F
     await changeSource(pages, session.estab, setupOf(given, form.one('clientSecret')));
   } catch (error) {
     if (!(error instanceof SchoolbellError) || error.code !== 'unprocessable') throw error;
-    return showSource(pages.db, session, request, { problem: error.message, given }, reply);
+    return showSource(pages, session, request, { problem: error.message, given }, reply);
   }
   return redirect(reply, '/school/source?done=connected');
 }

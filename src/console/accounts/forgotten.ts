@@ -15,6 +15,8 @@ const back = html`<p><a href="${signInPath}">Back to the sign-in page</a></p>`;
 const ofAdmin = html`<p class="quiet">The password of <code>admin</code> is a setting of the service: <code>ADMIN_PASSWORD</code>, or the file
 <code>admin.password</code> in its data directory.</p>`;
 
+const notMailed = 'E-mail is not set up on this service, so nothing is mailed: links are under Mail in the console, and the command mails shows them.';
+
 export function forgottenRoutes(scope: FastifyInstance, { db, changes, config }: ConsoleParts): void {
   scope.get(forgottenPath, hidden, async (request, reply) => {
     await requireConsole(db);
@@ -23,15 +25,22 @@ export function forgottenRoutes(scope: FastifyInstance, { db, changes, config }:
       token: giveFormToken(request, reply, config.publicUrl),
       id: 'forgotten',
       body: html`${renderInput({ name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username' })}
-<button type="submit">Send a link</button>`,
+<button type="submit">${config.mail ? 'Send a link' : 'Ask for a link'}</button>`,
     });
-    const body = html`<p>We send a link to the address that you were invited at.</p>${form}${ofAdmin}${back}`;
+    const where = config.mail ? 'We send a link to the address that you were invited at.' : `${notMailed} After you ask, an operator finds your link there.`;
+    const body = html`<p>${where}</p>${form}${ofAdmin}${back}`;
     return sendCard(reply, { title: 'Choose a new password', body });
   });
   scope.post(forgottenPath, hidden, async (request, reply) => {
     requireGivenToken(request);
     await requireConsole(db);
     await askForOperatorLink(changes, request.ip, readForm(request).one('email'));
+    if (!config.mail)
+      return sendCard(reply, {
+        title: 'Ask an operator for your link',
+        body: html`<div role="status" id="sent"><p>${notMailed} If somebody who may come here has this address, a link is there now.</p></div>
+<p>It opens once, within one hour.</p>${back}`,
+      });
     return sendCard(reply, {
       title: 'Look into your mail',
       body: html`<div role="status" id="sent"><p>If somebody who may come here has this address, a link is on its way to it.</p></div>

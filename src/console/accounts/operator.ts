@@ -1,7 +1,7 @@
 // In charge of the page of one operator: who they are, and what an admin may do about it.
 import { SchoolbellError } from '../../errors.ts';
 import { cutText } from '../../http/cut-text.ts';
-import { html, type Html } from '../../http/html.ts';
+import { html, type Html, type HtmlValue } from '../../http/html.ts';
 import { renderBadge } from '../../http/pages/badge.ts';
 import { renderFacts } from '../../http/pages/facts.ts';
 import { renderSelect } from '../../http/pages/field.ts';
@@ -11,6 +11,7 @@ import { editOperator, inviteAgain, removeOperator, requireOperatorLine, type Op
 import { renderDoing, type Doing } from '../doing.ts';
 import { renderConsole } from '../layout.ts';
 import { operatorPath, operatorsPath } from '../links.ts';
+import { renderNotMailed } from '../not-mailed.ts';
 import { mayChange, type Action, type Page, type Visit } from '../visit.ts';
 import { operatorParts, renderRole, roleChoices } from './operators.ts';
 
@@ -35,19 +36,19 @@ export const operatorPage: Page = {
   ['Last signed in', renderAgo(one.lastSignedIn, now())],
   ['Added', html`${renderAgo(one.created, now())} by ${one.createdBy}`],
 ])}</section>
-${mayChange(visit) && renderActions(visit, one, isKept)}`,
+${mayChange(visit) && renderActions(visit, one, isKept, config.mail !== undefined)}`,
     });
   },
 };
 
-function renderActions(visit: Visit, one: OperatorLine, isKept: boolean): Html {
+function renderActions(visit: Visit, one: OperatorLine, isKept: boolean, sendsMail: boolean): Html {
   const isSelf = one.signInName === visit.operator.signInName;
   return html`<div class="halves">
 ${one.invited && one.email !== null && renderCard(visit, one, {
   verb: 'invite',
   title: 'The invitation',
-  words: 'Links that were sent before open nothing any more.',
-  label: 'Send it again',
+  words: html`Earlier links open nothing any more.${!sendsMail && renderNotMailed()}`,
+  label: sendsMail ? 'Send it again' : 'Make a new link',
 })}
 ${!isKept && renderCard(visit, one, {
   verb: 'role',
@@ -76,7 +77,7 @@ ${isKept
 </div>`;
 }
 
-type Card = { verb: string; title: string; words: string } & Pick<Doing, 'label' | 'look' | 'body'>;
+type Card = { verb: string; title: string; words: HtmlValue } & Pick<Doing, 'label' | 'look' | 'body'>;
 
 function renderCard(visit: Visit, { signInName }: OperatorLine, { verb, title, words, look = 'second', ...doing }: Card): Html {
   return html`<section class="card" aria-labelledby="${verb}-title"><h2 id="${verb}-title">${title}</h2><p>${words}</p>

@@ -14,7 +14,8 @@ import { inviteOperator, listOperators, requireSecondFactorOfAll, type OperatorL
 import { isSecondFactorRequired } from '../../operators/second-factor.ts';
 import { renderDoing } from '../doing.ts';
 import { pageLength, renderConsole } from '../layout.ts';
-import { mailListPath, operatorPath, operatorsPath } from '../links.ts';
+import { operatorPath, operatorsPath } from '../links.ts';
+import { renderNotMailed } from '../not-mailed.ts';
 import { mayChange, type Action, type ConsoleParts, type Page, type Visit } from '../visit.ts';
 
 export const operatorParts = ({ config }: ConsoleParts, { operator }: Visit): OperatorParts =>
@@ -66,9 +67,8 @@ export const renderRole = ({ role }: Pick<OperatorLine, 'role'>) => (role === 'a
 
 function renderInvite({ token, typed }: Visit, sends: boolean): Html {
   return html`<section class="card" aria-labelledby="invite-title"><h2 id="invite-title">Invite somebody</h2>
-<p>They get a mail with a link, with which they choose a password. It opens once, within ${invitationDays} days.</p>
-${!sends && html`<p class="caution">No mails are sent, because <code>SMTP_URL</code> is not set. The invitation stands under <a href="${mailListPath}">Mail</a>:
-hand its link on yourself.</p>`}
+<p>They ${sends ? 'get a mail with' : 'need'} a link, with which they choose a password. It opens once, within ${invitationDays} days.</p>
+${!sends && renderNotMailed()}
 ${renderForm({
   path: `${operatorsPath}/invite`,
   token,

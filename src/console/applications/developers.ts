@@ -10,7 +10,8 @@ import { inviteDeveloper, listDevelopers, removeDeveloper, type DeveloperLine } 
 import { invitationDays } from '../../operators/mails.ts';
 import { operatorParts } from '../accounts/operators.ts';
 import { renderDoing } from '../doing.ts';
-import { applicationPath, applicationRoute, mailListPath } from '../links.ts';
+import { applicationPath, applicationRoute } from '../links.ts';
+import { renderNotMailed } from '../not-mailed.ts';
 import { isDeveloper, mayChange, type Action, type Page, type Visit } from '../visit.ts';
 import { openApplication, renderApplicationPage } from './place.ts';
 
@@ -66,11 +67,10 @@ ${renderDoing(visit, {
 
 function renderInvite(visit: Visit, at: string, sends: boolean): Html {
   const { typed } = visit;
-  const kept = isDeveloper(visit) ? html`Ask the operator for the link` : html`The invitation stands under <a href="${mailListPath}">Mail</a>`;
   return html`<section class="card" aria-labelledby="invite-title"><h2 id="invite-title">Invite a developer</h2>
-<p>They get a mail with a link, with which they choose a password. It opens once, within ${invitationDays} days. Who has an account for another
-application already is only told.</p>
-${!sends && html`<p class="caution">This service sends no mails. ${kept}.</p>`}
+<p>They ${sends ? 'get a mail with' : 'need'} a link, with which they choose a password. It opens once, within ${invitationDays} days. Who has an account for
+another application already is only told.</p>
+${!sends && renderNotMailed(isDeveloper(visit))}
 ${renderDoing(visit, {
   path: `${at}/invite`,
   id: 'invite-developer',

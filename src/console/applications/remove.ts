@@ -6,7 +6,7 @@ import { renderInput } from '../../http/pages/field.ts';
 import { formatCount } from '../../http/pages/figures.ts';
 import { countApplication, removeApplication } from '../../onboarding/remove-application.ts';
 import { renderDoing } from '../doing.ts';
-import { applicationPath, applicationRoute, applicationsPath } from '../links.ts';
+import { applicationPath, applicationRoute, applicationsPath, mailListPath } from '../links.ts';
 import type { Action, Page } from '../visit.ts';
 import { manySchoolsMs, openApplication, renderApplicationPage } from './place.ts';
 
@@ -16,7 +16,7 @@ const mostCounted = 1_000;
 
 export const removeApplicationPage: Page = {
   path,
-  async show({ db }, visit) {
+  async show({ db, config }, visit) {
     const application = await openApplication(db, visit);
     const counts = Object.entries(await countApplication(db, application.rp, mostCounted));
     const figure = (count: number) => (count < mostCounted ? formatCount(count) : `${formatCount(mostCounted)} or more`);
@@ -34,8 +34,9 @@ export const removeApplicationPage: Page = {
       title: 'Remove',
       tab: '/edit',
       body: html`<section class="card"><h2>Remove the application</h2>
-<p>Its tokens and secrets are refused at the next call. Every school that lets it in revokes it first, and is told by mail; with many schools
-that takes a minute or two. This cannot be undone.</p>
+<p>Its tokens and secrets are refused at the next call. Every school that lets it in revokes it
+first${config.mail ? ', and is told by mail' : ''}; with many schools that takes a minute or two. This cannot be undone.</p>
+${!config.mail && html`<p class="caution">E-mail is not set up: the receipts for the schools are under <a href="${mailListPath}">Mail</a>.</p>`}
 <h3>What goes with it</h3>
 ${counts.length === 0 ? html`<p>Nothing but itself.</p>` : renderFacts(counts.map(([words, count]) => [words, figure(count)]))}
 <p>What schools decided about it, what it read, people whom it added and mails stay: that is the schools’ record.</p>

@@ -84,7 +84,7 @@ test('a school is asked by the form; what is refused stays typed, and says what 
   await db`insert into roster (estab) values ('proposed')`;
   const waits = await admin.post(path, { estab: 'proposed' });
   assert.equal(waits.location, `${of(rp)}/schools?done=applications-rp-schools-invite`);
-  assert.match((await admin.get(waits.location ?? '')).text, /or goes there when the school is confirmed[^]*School to be confirmed/);
+  assert.match((await admin.get(waits.location ?? '')).text, /once the school is confirmed[^]*School to be confirmed/);
   const [kept] = await db`select outcome from audit_event where action = 'invite' and estab = 'proposed'`;
   assert.equal(kept?.outcome, 'done', 'the request is kept, and so it was done');
 });

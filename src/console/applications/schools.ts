@@ -15,6 +15,7 @@ import { renderDoing } from '../doing.ts';
 import { askingDone, askingLabels, badgeOf } from '../schools/words.ts';
 import { pageLength } from '../layout.ts';
 import { applicationPath, applicationRoute, grantLink } from '../links.ts';
+import { renderNotMailed } from '../not-mailed.ts';
 import { isDeveloper, mayChange, type Action, type Page, type Visit } from '../visit.ts';
 import { openApplication, renderApplicationPage } from './place.ts';
 
@@ -24,7 +25,7 @@ const labels = { estab: 'School number', name: 'Name of the school', email: 'Add
 export const applicationSchoolsPage: Page = {
   path,
   developers: true,
-  async show({ db, now }, visit) {
+  async show({ db, config, now }, visit) {
     const application = await openApplication(db, visit);
     const at = `${applicationPath(application.rp)}/schools`;
     const [words, after, asked] = [visit.query.one('q'), visit.query.one('after'), visit.query.one('state')];
@@ -46,7 +47,7 @@ export const applicationSchoolsPage: Page = {
       })}
 ${page.length > 0 ? renderSchools(page, application.rp, visit, now()) : renderEmpty(nothing)}
 ${renderPager({ first: after === '' ? undefined : addressOf(at, chosen), next: last && addressOf(at, { ...chosen, after: last.estab }) })}
-${mayChange(visit) && renderInvite(visit, at)}`,
+${mayChange(visit) && renderInvite(visit, at, config.mail !== undefined)}`,
     });
   },
 };
@@ -69,14 +70,15 @@ export function renderSchools(schools: readonly ApplicationSchool[], rp: string,
   });
 }
 
-function renderInvite(visit: Visit, at: string): Html {
+function renderInvite(visit: Visit, at: string, sendsMail: boolean): Html {
   const value = (name: string) => visit.typed?.one(name) ?? '';
   // An application says both, as it does through the API: it is not told what is known here.
   const ofUnknown = isDeveloper(visit) ? {} : { optional: true, hint: 'If it is not known here yet.' };
   return html`<section class="card" id="invite"><h2>Ask a school</h2>
-<p>The school decides by itself: a link goes to its address of record. ${isDeveloper(visit)
+<p>The school decides by itself${sendsMail ? ': a link goes to its address of record' : ''}. ${isDeveloper(visit)
   ? 'A school that is not known here yet is confirmed by the operator first.'
-  : 'It is kept under Mail as well.'}</p>
+  : sendsMail && 'It is kept under Mail as well.'}</p>
+${!sendsMail && renderNotMailed(isDeveloper(visit))}
 ${renderDoing(visit, {
   path: `${at}/invite`,
   id: 'invite-school',

@@ -14,8 +14,13 @@ type Shown = Readonly<{ title: string; badge: string | Badge; way?(need: Need): 
 const school = ({ estab }: Need) => schoolPath(estab ?? '');
 const inState = (path: string, state: string) => addressOf(path, { state });
 
+const serviceWays: Readonly<Record<string, Way>> = {
+  backups: { label: 'See the backups', path: backupsPath },
+  mail: { label: 'See the stored mails', path: mailListPath },
+};
+
 const shown: Readonly<Record<NeedKind, Shown>> = {
-  service: { title: 'The service itself', badge: 'Service', way: ({ id }) => (id === 'backups' ? { label: 'See the backups', path: backupsPath } : undefined) },
+  service: { title: 'The service itself', badge: 'Service', way: ({ id }) => serviceWays[id ?? ''] },
   held: {
     title: 'Imports that wait for a decision',
     badge: describeSchoolState('Held'),

@@ -22,7 +22,7 @@ export const editSchoolPage: Page = {
       body: html`${renderInput({ name: 'name', label: labels.name, type: 'text', autocomplete: 'off', value: typedOr(visit, 'name', school.name) })}
 ${renderInput({
   name: 'email', label: labels.email, type: 'email', autocomplete: 'off', value: typedOr(visit, 'email', school.email),
-  hint: 'If it moves, links and sessions of the old address end, and open invitations are sent to the new one.',
+  hint: 'If it moves, links and sessions of the old address end, and open invitations get a new link for the new one.',
 })}
 ${renderInput({
   name: 'time-zone', label: labels['time-zone'], type: 'text', autocomplete: 'off', value: typedOr(visit, 'time-zone', school.timeZone),

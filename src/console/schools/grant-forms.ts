@@ -9,6 +9,7 @@ import type { Grant } from '../../onboarding/grants.ts';
 import { renderScopeNames, titleOfScope } from '../../onboarding/pages/scope-list.ts';
 import type { ListedSchool } from '../../onboarding/school-states.ts';
 import { renderDoing } from '../doing.ts';
+import { renderNotMailed } from '../not-mailed.ts';
 import { grantPath } from '../links.ts';
 import { renderOverlap } from '../overlap.ts';
 import { mayChange, type Visit } from '../visit.ts';
@@ -64,7 +65,7 @@ aria-describedby="${prefix}-${scope}-hint"><label for="${prefix}-${scope}">${tit
 )}</fieldset>`;
 }
 
-export function renderDecisions(school: ListedSchool, grant: Grant, visit: Visit): Html | undefined {
+export function renderDecisions(school: ListedSchool, grant: Grant, visit: Visit, sendsMail: boolean): Html | undefined {
   if (!mayChange(visit)) return undefined;
   const path = pathOf(school, grant);
   const open = isOpen(grant);
@@ -73,7 +74,7 @@ export function renderDecisions(school: ListedSchool, grant: Grant, visit: Visit
 ${open && renderHalf(grant.state === 'Paused' ? 'Resume' : 'Pause', renderPause(path, grant, visit))}
 ${open && renderHalf('New secret', renderRotate(path, grant, visit))}
 ${open && renderHalf('Revoke', renderRevoke(path, visit))}
-${!grant.asked && wantsMore(grant) && renderHalf('Ask the school', renderInvite(path, school, visit))}
+${!grant.asked && wantsMore(grant) && renderHalf('Ask the school', renderInvite(path, school, visit, sendsMail))}
 ${open ? renderApproveAgain(path, grant, visit) : renderHalf('Approve on behalf of the school', renderApprove(path, grant, visit))}
 </div></section>`;
 }
@@ -92,13 +93,15 @@ function renderApproveAgain(path: string, grant: Grant, visit: Visit): Html {
   return renderHalf('Approve again', folded);
 }
 
-function renderInvite(path: string, { email, confirmed }: ListedSchool, visit: Visit): Html {
+function renderInvite(path: string, { email, confirmed }: ListedSchool, visit: Visit, sendsMail: boolean): Html {
   const reason = renderInput({
     name: 'reason', label: askingLabels.reason, type: 'text', autocomplete: 'off', optional: true, value: typedOr(visit, 'reason', ''),
     hint: 'As the school will read it.',
   });
-  return html`<p>A mail with a link goes to <bdi>${email}</bdi>${!confirmed && ', once the school is confirmed'}; the school reads what is asked for,
-and decides.</p>
+  const when = !confirmed && ', once the school is confirmed';
+  const link = sendsMail ? html`A mail with a link goes to <bdi>${email}</bdi>${when}` : html`A link is made for <bdi>${email}</bdi>${when}`;
+  return html`<p>${link}; the school reads what is asked for, and decides.</p>
+${!sendsMail && renderNotMailed()}
 ${renderDoing(visit, { path: `${path}/invite`, id: 'invite', label: 'Ask the school', body: reason })}`;
 }
 
@@ -109,7 +112,7 @@ function renderApprove(path: string, grant: Grant, visit: Visit): Html {
   return html`<p>${
     isOpen(grant)
       ? 'It gets what it asks for today, and a new secret; the old one works for another day.'
-      : 'It has the same effect as if the school approved: the application is told, and the school gets a receipt. Do it only if the school has agreed.'
+      : 'It has the same effect as if the school approved: the application is told, and a receipt is written. Do it only if the school has agreed.'
   } The new secret is shown once.</p>
 ${renderLastGrant(grant)}
 ${renderDoing(visit, {

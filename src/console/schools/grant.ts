@@ -38,7 +38,7 @@ ${grant.asked && renderRequest(school, grant.asked, visit, now)}
 ${renderKnown(grant, now)}
 ${renderScopes(school, grant, visit)}
 </div>
-${renderDecisions(school, grant, visit)}
+${renderDecisions(school, grant, visit, parts.config.mail !== undefined)}
 ${renderReads(reads)}
 ${renderEntries(entries, now)}`;
     return renderConsole(visit, { title: `${name} at ${school.name}`, section: 'schools', back: { path: schoolPath(estab), label: school.name }, body });

@@ -35,7 +35,10 @@ export const schoolActions: readonly Action[] = [
   {
     path: `${path}/send-link`,
     name: 'school link',
-    done: 'A link to its pages goes to the address of record of the school.',
+    done: {
+      mailed: 'A link to its pages goes to the address of record of the school.',
+      stored: 'A link to its pages was made. E-mail is not set up, so nothing was mailed: the link is under Mail.',
+    },
     async run({ changes, config }, visit) {
       await mailLink(changes, config.publicUrl, estabOf(visit));
       return { to: schoolPath(estabOf(visit)) };

@@ -12,8 +12,9 @@ import { listAsked, listGrants, sayCut, type Asked, type ListedGrant } from '../
 import { renderScopeNames } from '../../onboarding/pages/scope-list.ts';
 import type { ListedSchool } from '../../onboarding/school-states.ts';
 import { renderDoing } from '../doing.ts';
+import { renderNotMailed } from '../not-mailed.ts';
 import { renderConsole } from '../layout.ts';
-import { grantLink, grantPath, schoolPath, schoolRoute, schoolsPath } from '../links.ts';
+import { grantLink, grantPath, mailListPath, schoolPath, schoolRoute, schoolsPath } from '../links.ts';
 import { mayChange, type Page, type Visit } from '../visit.ts';
 import { renderSchoolHead, schoolOf } from './around.ts';
 import { renderNextStep, renderResume } from './next-step.ts';
@@ -33,12 +34,12 @@ export const schoolPage: Page = {
 ${renderNextStep({ school, databases, ours: grants.some(isOurs), visit })}
 <div class="halves">
 ${renderKnown(school, visit, now)}
-${renderOwnPages(school, visit)}
+${renderOwnPages(school, visit, parts.config.mail !== undefined)}
 </div>
 ${source.body}
 ${renderGrants(school, grants, visit, now)}
 ${renderAsked(school, asked, visit, now)}
-${renderStops(school, grants, visit)}`;
+${renderStops(school, grants, visit, parts.config.mail !== undefined)}`;
     return renderConsole(visit, { title: school.name, section: 'schools', back: { path: schoolsPath, label: 'Schools' }, scripts: source.scripts, body });
   },
 };
@@ -59,15 +60,17 @@ ${mayChange(visit) && html`<p><a href="${schoolPath(estab)}/edit">Edit name, add
 </section>`;
 }
 
-function renderOwnPages({ estab, email, confirmed }: ListedSchool, visit: Visit): Html {
+function renderOwnPages({ estab, email, confirmed }: ListedSchool, visit: Visit, sendsMail: boolean): Html {
+  const label = sendsMail ? html`Mail a link to <bdi>${email}</bdi>` : html`Make a link for <bdi>${email}</bdi>`;
   return html`<section class="card" aria-labelledby="own-pages"><h2 id="own-pages">The school's own way in</h2>
 <p>The school decides on pages of its own. A link to them can be used for an hour and opens them for twelve. The school can ask for one itself at
 <a href="/school">/school</a>.</p>
 ${
   confirmed
-    ? renderDoing(visit, { path: `${schoolPath(estab)}/send-link`, id: 'send-link', look: 'second', label: html`Mail a link to <bdi>${email}</bdi>` })
-    : html`<p class="quiet">A link can be sent once the school is confirmed.</p>`
+    ? renderDoing(visit, { path: `${schoolPath(estab)}/send-link`, id: 'send-link', look: 'second', label })
+    : html`<p class="quiet">A link can be made once the school is confirmed.</p>`
 }
+${!sendsMail && renderNotMailed()}
 <p><a href="${schoolPath(estab)}/upload-token">Upload token of its export job</a></p>
 </section>`;
 }
@@ -127,7 +130,7 @@ const renderLabel = (words: string, application: string) => html`${words}<span c
 /** What the school paused itself is resumed one by one. */
 const isOurs = ({ state, pausedBy }: ListedGrant) => state === 'Paused' && pausedBy !== 'school';
 
-function renderStops(school: ListedSchool, grants: readonly ListedGrant[], visit: Visit): Html | undefined {
+function renderStops(school: ListedSchool, grants: readonly ListedGrant[], visit: Visit, sendsMail: boolean): Html | undefined {
   if (!mayChange(visit)) return undefined;
   const path = schoolPath(school.estab);
   const open = grants.some(({ state }) => !['Paused', 'Revoked'].includes(state));
@@ -135,7 +138,7 @@ function renderStops(school: ListedSchool, grants: readonly ListedGrant[], visit
 <div class="halves">
 <div><h3>Pause</h3>
 <p>Every application of the school is paused: from the next request on nothing can be read, and calls that wait are stopped. The data is still collected.
-The school gets a receipt for each.</p>
+${sendsMail ? 'The school gets a receipt for each.' : html`The receipts are under <a href="${mailListPath}">Mail</a>.`}</p>
 ${
   open
     ? renderDoing(visit, { path: `${path}/pause`, id: 'pause-school', look: 'second', label: 'Pause the school' })

@@ -3,13 +3,17 @@ import { describeConnector } from '../../collection/pages/database-words.ts';
 import type { Badge } from '../../http/pages/badge.ts';
 import { describeApplication, describeEntry } from '../../onboarding/pages/state-words.ts';
 import type { SourceKind } from '../../onboarding/school-states.ts';
+import type { MailNotice } from '../visit.ts';
 
 /** What the options of the commands are called here. */
 export const labels = { estab: 'School number', name: 'Name', email: 'Address of record', 'time-zone': 'Time zone' } as const;
 
 /** Of a request to a school, wherever an operator makes it. */
 export const askingLabels = { reason: 'Why the data is needed' } as const;
-export const askingDone = 'The school is asked: a link was mailed to its address of record, or goes there when the school is confirmed.';
+export const askingDone: MailNotice = {
+  mailed: 'The school is asked: a link was mailed to its address of record, or goes there when the school is confirmed.',
+  stored: 'The school is asked. E-mail is not set up, so nothing was mailed: once the school is confirmed, the operator finds the link under Mail.',
+};
 
 export function nameSource(source: SourceKind | null): string {
   return source === null ? 'None' : describeConnector(source);

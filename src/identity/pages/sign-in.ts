@@ -22,18 +22,28 @@ ${renderInput({ name: 'password', label: 'Password', type: 'password', autocompl
   }), html`<p><a href="/login/forgotten">Forgotten your password?</a></p>`);
 }
 
+const withoutAddress = html`<p>If your school has no e-mail address for you, as is so for many students, ask your school for a new password: the operator of
+this service can reset your login for it.</p>`;
+const toSignIn = html`<p><a href="/login">Back to the sign-in page</a></p>`;
+
 /** The same whether there is such a login or not. */
-export function renderLinkSent(): string {
+export function renderLinkAsked(sendsMail: boolean): string {
+  if (!sendsMail) return renderCard('Ask your school for the link', {}, html`<div role="status" id="sent">
+<p>E-mail is not set up on this service, so nothing is mailed. If there is such a login, and your school has an e-mail address for it, the operator of this
+service has a link for it now.</p></div>
+<p>Ask your school to get the link from the operator. It opens once, within one hour.</p>
+${withoutAddress}${toSignIn}`);
   return renderCard('Look into your mail', {}, html`<div role="status" id="sent">
 <p>If there is such a login, and your school has an e-mail address for it, a link is on its way to that address.</p></div>
 <p>The link opens once, within one hour. If nothing comes within a few minutes, look into the folder for unwanted mail.</p>
-<p>If you have no e-mail address at your school, ask your school for a new password.</p>
-<p><a href="/login">Back to the sign-in page</a></p>`);
+${withoutAddress}${toSignIn}`);
 }
 
-export function renderForgotten({ token, estab }: { token: string; estab: string }): string {
-  return renderCard('Choose a new password', {}, html`<p>We send a link to the e-mail address that your school has for you.
-If you have none, as many students do, ask your school for a new password.</p>
+export function renderForgotten({ token, estab, sendsMail }: { token: string; estab: string; sendsMail: boolean }): string {
+  const where = sendsMail
+    ? html`<p>We send a link to the e-mail address that your school has for you.</p>`
+    : html`<p>E-mail is not set up on this service: your school gets the link for you from the operator of the service.</p>`;
+  return renderCard('Choose a new password', {}, html`${where}${withoutAddress}
 ${renderForm({
   path: '/login/forgotten',
   token,
@@ -41,9 +51,9 @@ ${renderForm({
   body: html`
 ${renderSchoolInput(estab)}
 ${renderInput({ name: 'username', label: 'User name or e-mail address', type: 'text', autocomplete: 'username' })}
-<button type="submit">Send a link</button>`,
+<button type="submit">${sendsMail ? 'Send a link' : 'Ask for a link'}</button>`,
 })}
-<p><a href="/login">Back to the sign-in page</a></p>`);
+${toSignIn}`);
 }
 
 const renderSchoolInput = (value: string) =>

@@ -23,7 +23,8 @@ export function renderPage({ session, section, ...page }: Page): string {
     owner: session?.school.name,
     top: session && [renderSchool(session.school), renderNavigation(session.token, section)],
     bottom: html`<p>Your school decides who reads its data, and can change its mind at any time.</p>
-${session && html`<p>Links and receipts go to <strong>${session.school.email}</strong>. If that is wrong, tell the operator of this service.</p>`}`,
+${session && html`<p>The registered address of your school is <strong>${session.school.email}</strong>. If that is wrong, tell the operator of this
+service.</p>`}`,
   });
 }
 

@@ -8,9 +8,9 @@ import { formatMoment } from '../../http/pages/figures.ts';
 import { renderPage } from './layout.ts';
 import { renderScope, renderScopeNames } from './scope-list.ts';
 
-type Given = { school: School; request: Request; required: ScopePreview[]; optional: ScopePreview[]; token: string };
+type Given = { school: School; request: Request; required: ScopePreview[]; optional: ScopePreview[]; sendsMail: boolean; token: string };
 
-export function renderRequest({ school, request, required, optional, token }: Given): string {
+export function renderRequest({ school, request, required, optional, sendsMail, token }: Given): string {
   return renderPage({
     title: `${request.application} asks for data`,
     session: { school, token },
@@ -28,7 +28,7 @@ ${renderForm({
 <input type="hidden" name="asked" value="${renderAsked(request)}">
 ${renderRequired(request, required)}
 ${renderOptional(request, optional)}
-${renderDecision(school, request)}`,
+${renderDecision(school, request, sendsMail)}`,
 })}`,
   });
 }
@@ -106,14 +106,15 @@ function renderOptional({ granted }: Request, optional: ScopePreview[]): Html | 
   </fieldset>`;
 }
 
-function renderDecision({ connector }: School, { application, granted }: Request): Html {
+function renderDecision({ connector }: School, { application, granted }: Request, sendsMail: boolean): Html {
+  const receipt = sendsMail ? 'a receipt goes to your school' : 'the operator of this service keeps your receipt, because e-mail is not set up';
   const next = connector === null ? 'the next step is to connect your data' : 'it is told that it can begin';
   const kept = granted.length > 0 ? 'nothing changes: what it may read already stays as it is' : 'nothing is shared, and the application is not told why';
   return html`<section class="card decision" aria-labelledby="decision">
     <h2 id="decision">Your decision</h2>
     <p>
-      <strong>If you approve</strong>, <bdi>${application}</bdi> may read what it needs and what you ticked until you pause or revoke it; a receipt goes to your
-      school, and ${next}.
+      <strong>If you approve</strong>, <bdi>${application}</bdi> may read what it needs and what you ticked until you pause or revoke it; ${receipt},
+      and ${next}.
     </p>
     <p>It is also told the name, the number and the e-mail address of your school.</p>
     <p><strong>If you decline</strong>, ${kept}.</p>

@@ -27,7 +27,7 @@ const deeds: Readonly<Partial<Record<Scope, { warning: string; list: readonly st
     warning: 'This is more than reading: it concerns the logins with which your students and staff sign in.',
     list: [
       'List your students and staff and their logins, whatever else you share',
-      'Make logins: a mail with a link goes to the work address of the person',
+      'Make logins: each person chooses a password through a link for their work address',
       'Set a new password for a login, and unlock it',
       'Add people who are not in your data, with a login',
       'Have your people sign in to the application, and learn who they are',
