@@ -33,7 +33,7 @@ function run(program: string, ...args: string[]): void {
   execFileSync(join(programs, program), args, { stdio: 'inherit' });
 }
 
-/** Those of all files in one, and for each entry what of it can be imported from there. */
+/** Joins the declarations of all modules into one file, and for each entry returns a file with its exports from there. */
 function joinDeclarations(folder: string): Record<string, string> {
   const read = (name: string) => readFileSync(join(folder, `${name}.d.ts`), 'utf8');
   const names = globSync('**/*.d.ts', { cwd: folder }).map((file) => file.slice(0, -'.d.ts'.length)).toSorted();
@@ -51,7 +51,7 @@ function joinDeclarations(folder: string): Record<string, string> {
   return { ...Object.fromEntries(files), [`${shared}.d.ts`]: parts.join('') };
 }
 
-/** In one file no name can stand for two things. */
+/** Throws if two modules declare the same name, which one file of declarations cannot hold. */
 function requireDistinct(parts: readonly string[]): void {
   const pattern = /^(?:export )?(?:declare )?(?:type|class|const|function) (\w+)/gm;
   const declared = parts.flatMap((part) => [...new Set([...part.matchAll(pattern)].map(([, name]) => name))]);

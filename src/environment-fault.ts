@@ -37,7 +37,7 @@ export function explainFileFault(error: unknown, place: string): unknown {
   return words === undefined ? error : new EnvironmentFault(`${place}: ${words}`, { code, cause: error });
 }
 
-/** What PostgreSQL's programs and C libraries print for ENOSPC and EDQUOT in the C locale. */
+/** The messages of PostgreSQL's programs and of C libraries for ENOSPC and EDQUOT in the C locale. */
 const diskFullOutput = /No space left on device|Disk quota exceeded/;
 
 /** Restates the output of a failed program of PostgreSQL. */

@@ -1,16 +1,16 @@
-// In charge of the roles and profiles of a person as rows of roles.csv and userProfiles.csv. Ids that came with them are kept; what came
-// without one gets one that is the same every time.
+// The roles and profiles of a person as rows of roles.csv and userProfiles.csv. Roles and profiles keep the ids that they came with; the others
+// get invented ids, the same at each export.
 import type { Item } from '../roster/resource.ts';
 import type { Ref, Shown } from './export-rows.ts';
 import { boundId, inventRoles, nameRoles, takeFree, tellApart } from './invent-roles.ts';
 
-/** Cells by column, in a row of their own each. */
+/** One row: its cells by column. */
 export type Cells = Readonly<Record<string, string | undefined>>;
 
-/** isGone: whether an organisation is not part of the package. typeOf: of an organisation. */
+/** `isGone`: whether the package leaves the organisation out. `typeOf` returns the type of an organisation. */
 export type OrgsBeside = Readonly<{ isGone(org: string): boolean; typeOf(org: string): string | undefined }>;
 
-/** Ids that several people have, and that no file could hold twice. */
+/** Ids that several people have. A file must not contain an id twice. */
 export type SharedIds = Readonly<{ roles: ReadonlySet<string>; profiles: ReadonlySet<string> }>;
 
 export function rolesOf(record: Shown, { isGone, typeOf }: OrgsBeside, shared: SharedIds): Cells[] {
@@ -27,7 +27,7 @@ export function rolesOf(record: Shown, { isGone, typeOf }: OrgsBeside, shared: S
   });
 }
 
-/** A row has one credential, and must have one: further ones are rows of their own, and a profile without any cannot be written. */
+/** Returns a row for each credential. A profile without a credential has no row, because the file requires one. */
 export function profilesOf(record: Shown, shared: SharedIds): Cells[] {
   const named = nameProfiles(record, shared);
   const taken = new Set<unknown>(named.map(({ id }) => id));

@@ -1,11 +1,11 @@
-// In charge of a record as a row of a CSV package. For 1.1 it is what the API shows; for 1.2 it is what is stored, since the API fills in
-// what 1.2 demands, and a package need not have that.
+// A record as a row of a CSV package. A row of 1.1 has the values of the API. A row of 1.2 has the stored values, because the API of 1.2
+// fills required fields that are blank, and a package may leave them blank.
 import type { Edition, Field, Resource, Status, UserId, Value } from '../roster/resource.ts';
 import { moveUnpaired } from './paired-lists.ts';
 import type { PersonPart } from './person-parts.ts';
 import { valuesOfRow, type StoredRow } from './stored-row.ts';
 
-/** modified: the instant of its version. */
+/** `modified` is the instant of the row's version. */
 export type ExportedRow = Readonly<{ row: StoredRow & { status: Status }; modified: string }>;
 
 /** A whole collection of one version of the roster. */
@@ -62,7 +62,7 @@ function showValue({ type, spelled = {} }: Field, value: Exclude<Value, undefine
   return typeof value === 'string' && Object.hasOwn(spelled, value) ? spelled[value] : value;
 }
 
-/** blank: status and date stay so, as in bulk files. */
+/** With `blank`, status and date stay empty, as bulk files require. */
 export function cellOf(record: Shown, column: string, field: Field | undefined, blank: boolean): string {
   if (column === 'sourcedId') return record.sourcedId;
   if (column === 'status' || column === 'dateLastModified') return blank ? '' : String(record[column]);

@@ -19,7 +19,7 @@ export function boundId(id: string): string {
 
 const digestId = (text: string): string => `sha256/${createHash('sha256').update(text).digest('hex')}`;
 
-/** One for each organisation, all primary. typeOf: what an administrator is called depends on what the organisation is. */
+/** Returns a primary role at each organisation. The role of an administrator depends on `typeOf` the organisation. */
 export function inventRoles(user: string, role: string, orgs: readonly string[], typeOf: (org: string) => string | undefined): Item[] {
   return [...new Set(orgs)].map((org) => ({
     id: inventId([user, org]),
@@ -29,7 +29,7 @@ export function inventRoles(user: string, role: string, orgs: readonly string[],
   }));
 }
 
-/** Each with its own id, or with one that is the same every time. */
+/** Returns the roles with their own ids, or with invented ones. */
 export function nameRoles(user: string, roles: readonly Item[]): (Item & { id: string })[] {
   const taken = new Set(roles.map(({ id }) => id));
   const atOrg = new Map<string, number>();
@@ -41,13 +41,13 @@ export function nameRoles(user: string, roles: readonly Item[]): (Item & { id: s
   });
 }
 
-/** What each is called where others have the same id. It depends on nobody else, so that whoever reads it finds it without knowing them. */
+/** Returns an id for each of a person's ids that other people have too. It depends on this person alone, so an import can reverse it. */
 export function tellApart(user: string, ids: readonly string[]): string[] {
   const [taken, numbers] = [new Set<unknown>(ids), new Map<string, number>()];
   return ids.map((id) => takeFree(taken, numbers, id, (number) => inventId([user, id], number)));
 }
 
-/** The next of its kind that is not taken; it is then. numbers: the last of each kind. */
+/** Returns the next id of a kind that is not taken, and adds it to `taken`. `numbers` has the last number of each kind. */
 export function takeFree(taken: Set<unknown>, numbers: Map<string, number>, kind: string, toId: (number: number) => string): string {
   for (;;) {
     const number = (numbers.get(kind) ?? 0) + 1;

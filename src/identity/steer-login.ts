@@ -1,4 +1,4 @@
-// What the operator does about a login that a person cannot use: ends its lock, or resets it with a new link.
+// The operator's help for a person who cannot sign in: ending the lock of a login, or resetting it with a new link.
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { audit } from './audit.ts';
