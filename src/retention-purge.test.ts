@@ -24,7 +24,7 @@ async function comeAndLeave(estab: string, users: readonly Row[]): Promise<void>
   await db`update establishment set connector = 'csv' where estab = ${estab}`;
   for (const status of ['active', 'tobedeleted']) {
     const rows = users.map((one) => ({ ...one, status, dateLastModified: '2026-09-01T08:00:00.000Z' }));
-    const report = await service.load(estab, csvPackage({ users: rows }, { mode: 'delta' }), { force: true });
+    const report = await service.load(estab, csvPackage({ users: rows }, { mode: 'delta' }), { approve: true });
     assert.equal(report.outcome, 'done', JSON.stringify(report.problems));
   }
   await db`update roster_version set instant = ${earlier(db, 'instant', '91 days')} where estab = ${estab}`;

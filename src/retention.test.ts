@@ -261,7 +261,7 @@ test('who left long ago is found nowhere, although every feature was used for th
   await useLogins();
   // They leave; what was written about them afterwards is younger than all the ends.
   for (const estab of estabs) {
-    assert.equal((await service.load(estab, rosterOf(after), { force: true })).outcome, 'done');
+    assert.equal((await service.load(estab, rosterOf(after), { approve: true })).outcome, 'done');
     await db`update outbox set due_at = now() where estab = ${estab} and state = 'waiting'`;
   }
   const [left] = await db<{ at: Date }[]>`select clock_timestamp() as at`;
@@ -489,7 +489,7 @@ test('a mark that waits for its MIS when its pupil is purged is not written, and
   const taken = await client.s(estab, `School/${estab}/Attendance`, { method: 'POST', body: JSON.stringify(body) });
   const { TrackingId } = (await taken.json()) as { TrackingId: string };
   await until('it was tried', async () => (await db`select from writeback where estab = ${estab} and attempts > 0`).length > 0);
-  await service.load(estab, rosterOf(after), { force: true });
+  await service.load(estab, rosterOf(after), { approve: true });
   await db`update roster_version set instant = ${earlier(db, 'instant', '91 days')} where estab = ${estab}`;
   assert.ok((await purge()) > 0);
   await db`update connector_setting set settings = '{"mode": "normal"}' where estab = ${estab}`;

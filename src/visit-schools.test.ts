@@ -60,7 +60,7 @@ test('where something fails the rest goes, there and at other schools, and it is
   const names = ['fails-a', 'fails-b'];
   for (const estab of names) {
     await service.addSchool(estab, smallPackage({ users: [...smallSchool.users, user('gone', 'student')] }));
-    await service.load(estab, csvPackage({ users: smallSchool.users }), { force: true });
+    await service.load(estab, csvPackage({ users: smallSchool.users }), { approve: true });
     await db`update roster_version set instant = ${earlier(db, 'instant', '91 days')} where estab = ${estab}`;
     await leaveOld(estab);
   }

@@ -43,6 +43,9 @@ function toRow({ fields }: Resource, { sourcedId, status = 'active', ...given }:
   return { line: at + 2, sourcedId, status, values: fields.map(({ name }) => given[name]), metadata: undefined };
 }
 
-export function loadSource({ db, dataDir }: Service, estab: string, source: Source): Promise<ImportReport> {
-  return importRoster(db, async () => source, { estab, dataDir, partial: false, force: true, shrinkLimitPercent: 20 });
+/** Approves the import if it waits for that. */
+export async function loadSource({ db, dataDir }: Service, estab: string, source: Source): Promise<ImportReport> {
+  const [id, options] = [crypto.randomUUID(), { estab, dataDir, partial: false, force: false, shrinkLimitPercent: 20 }];
+  const report = await importRoster(db, async () => source, { ...options, id });
+  return report.outcome === 'held' ? importRoster(db, async () => source, { ...options, approved: id }) : report;
 }

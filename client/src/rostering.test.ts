@@ -150,7 +150,7 @@ test('imports that commit during a walk are not seen by it, in either variant', 
     const pages: Page<Base & { givenName?: string }>[] = [];
     for await (const page of walk) {
       pages.push(page);
-      if (pages.length === 1) await service.load('P1', people(['0', ...names.slice(1), 'g'], `After ${at}`), { force: true });
+      if (pages.length === 1) await service.load('P1', people(['0', ...names.slice(1), 'g'], `After ${at}`), { approve: true });
     }
     const records = pages.flatMap((page) => page.records);
     assert.deepEqual(new Set(records.filter(({ status }) => status === 'active').map(({ givenName }) => givenName)), new Set([before]));
@@ -163,7 +163,7 @@ test('imports that commit during a walk are not seen by it, in either variant', 
     assert.deepEqual((await all(reader.pages('users', { version, offset: 4, pageSize: 5 }))).flatMap((page) => page.records), records.slice(4));
     assert.deepEqual(await reader.count('users', { version }), { total: records.length, version });
     assert.deepEqual(await reader.get('users', 'a', { version }), records.find(({ sourcedId }) => sourcedId === 'a'));
-    await service.load('P1', people(names, 'After 0'), { force: true });
+    await service.load('P1', people(names, 'After 0'), { approve: true });
   }
 });
 

@@ -88,7 +88,7 @@ async function dies(copy: Copy, fate: Fate, listener: ReturnType<typeof createLi
 }
 
 async function load(state: Parameters<typeof smallPackage>[0]): Promise<Awaited<ReturnType<typeof readActive>>> {
-  assert.ok(['done', 'unchanged'].includes((await service.load(estab, smallPackage(state), { force: true })).outcome));
+  assert.ok(['done', 'unchanged'].includes((await service.load(estab, smallPackage(state), { approve: true })).outcome));
   answers.forget();
   return readActive((path) => client.b(estab, path));
 }

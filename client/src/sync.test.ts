@@ -41,7 +41,7 @@ async function begin(scopes = everything, files: Parameters<typeof smallPackage>
     requests,
     before,
     sync: (more: Partial<SyncOptions> = {}) => sync({ ...options, ...more }),
-    load: (changed: Parameters<typeof smallPackage>[0], force = true) => service.load(estab, smallPackage({ demographics, ...changed }), { force }),
+    load: (changed: Parameters<typeof smallPackage>[0], force = true) => service.load(estab, smallPackage({ demographics, ...changed }), { approve: force }),
     grant: (granted: string) => db`update authorisation set scopes = ${granted.split(',')} where estab = ${estab} and rp = ${client.rp}`,
     async assertEqual(what = '') {
       const roster = await readActive((path) => client.b(estab, path));
@@ -245,10 +245,10 @@ test('a reference to a person comes and goes with that person’s role, although
   }
   // Gone as a teacher, and back as a parent: neither is in the copy, but the reference was.
   await copy.load({ users: as('teacher') });
-  await service.load(copy.estab, deltaPackage({ users: as('teacher').filter((row) => row.sourcedId === 'a2') }, 'tobedeleted'), { force: true });
+  await service.load(copy.estab, deltaPackage({ users: as('teacher').filter((row) => row.sourcedId === 'a2') }, 'tobedeleted'), { approve: true });
   await copy.sync();
   assert.equal(await agents(), 1);
-  await service.load(copy.estab, deltaPackage({ users: as('parent').filter((row) => row.sourcedId === 'a2') }), { force: true });
+  await service.load(copy.estab, deltaPackage({ users: as('parent').filter((row) => row.sourcedId === 'a2') }), { approve: true });
   await copy.sync();
   await copy.assertEqual();
   assert.equal(await agents(), undefined);
@@ -348,7 +348,7 @@ test('a sudden shrinkage is held until it is allowed', async () => {
   const copy = await begin(everything, { users: [...smallSchool.users, ...pupils(60)] });
   await copy.sync();
   const before = await readCopy(copy.store);
-  await service.load(copy.estab, smallPackage({ users: [...smallSchool.users, ...pupils(47)] }), { force: true });
+  await service.load(copy.estab, smallPackage({ users: [...smallSchool.users, ...pupils(47)] }), { approve: true });
   const held = await copy.sync().then(() => assert.fail('it went through'), (error: unknown) => error);
   assert.ok(held instanceof ShrinkageHeld);
   assert.deepEqual(held.held, [{ collection: 'users', part: 'student', had: 64, gone: 13 }]);
@@ -359,13 +359,13 @@ test('a sudden shrinkage is held until it is allowed', async () => {
   await copy.sync({ guard: { percent: 20.4 } });
   await copy.assertEqual();
   // As many again, which are fewer than are watched, or allowed by name.
-  await service.load(copy.estab, smallPackage({ users: [...smallSchool.users, ...pupils(30)] }), { force: true });
+  await service.load(copy.estab, smallPackage({ users: [...smallSchool.users, ...pupils(30)] }), { approve: true });
   await assert.rejects(copy.sync(), ShrinkageHeld);
-  await service.load(copy.estab, smallPackage({ users: [...smallSchool.users, ...pupils(47)] }), { force: true });
+  await service.load(copy.estab, smallPackage({ users: [...smallSchool.users, ...pupils(47)] }), { approve: true });
   await copy.sync();
-  await service.load(copy.estab, smallPackage({ users: [...smallSchool.users, ...pupils(30)] }), { force: true });
+  await service.load(copy.estab, smallPackage({ users: [...smallSchool.users, ...pupils(30)] }), { approve: true });
   await copy.sync({ guard: { allow: ['users'] } });
-  await service.load(copy.estab, smallPackage({ users: [...smallSchool.users, ...pupils(1)] }), { force: true });
+  await service.load(copy.estab, smallPackage({ users: [...smallSchool.users, ...pupils(1)] }), { approve: true });
   await copy.sync({ guard: { least: 51 } });
   await copy.assertEqual();
 });
@@ -373,7 +373,7 @@ test('a sudden shrinkage is held until it is allowed', async () => {
 test('a collection that comes back empty is held, one that is refused is not, and a paused authorisation empties nothing', async () => {
   const copy = await begin();
   await copy.sync();
-  await service.load(copy.estab, deltaPackage({ demographics }, 'tobedeleted'), { force: true });
+  await service.load(copy.estab, deltaPackage({ demographics }, 'tobedeleted'), { approve: true });
   const held = await copy.sync().then(() => assert.fail('it went through'), (error: unknown) => error);
   assert.ok(held instanceof ShrinkageHeld);
   assert.deepEqual(held.held, [{ collection: 'demographics', part: '', had: 2, gone: 2 }]);
@@ -462,7 +462,7 @@ test('variant A reads everything when anything changed, of all schools, and sees
   assert.deepEqual([first.full, first.added], [true, 46]);
   await assertEqual();
   assert.equal((await copy.sync()).read, 0, 'nothing changed, nothing is read');
-  await service.load('a-two', smallPackage({ ...renameIds('a-two'), enrollments: renameIds('a-two').enrollments.slice(1) }), { force: true });
+  await service.load('a-two', smallPackage({ ...renameIds('a-two'), enrollments: renameIds('a-two').enrollments.slice(1) }), { approve: true });
   assert.deepEqual((await copy.sync()).collections, { enrollments: { added: 0, changed: 0, removed: 1 } });
   await assertEqual();
   await db`insert into authorisation (estab, rp, scopes, state) select 'a-three', rp, scopes, state from authorisation where estab = 'a-one' and rp = 'app-a'`;
@@ -484,7 +484,7 @@ test('two schools with the same ids cannot be one copy of variant A, until they 
     await assert.rejects(copy.sync({ pageSize: 1 }), (error: unknown) => error instanceof SameIdTwice && error.id === 'o1' && /variant B/.test(error.message));
   assert.deepEqual(await copy.store.records('orgs'), []);
   // What was begun is of a version that is still served.
-  await service.load('same-two', smallPackage(renameIds('same-two')), { force: true });
+  await service.load('same-two', smallPackage(renameIds('same-two')), { approve: true });
   await copy.sync();
   assert.deepEqual(await readCopy(copy.store), await readActive((path) => client.a(path)));
 });

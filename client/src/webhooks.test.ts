@@ -50,7 +50,7 @@ test('every event of the service arrives with its type', async () => {
   const school = createClient({ url: service.url, rp: 'app' }).school({ estab: approved.schoolId, secret: approved.schoolSecret ?? '' });
 
   await school.webhooks.register({ url: `${url}/changed?estab=E1`, database: 'SchoolData' });
-  await service.load('E1', smallPackage({ users: [user('p7', 'student')] }), { force: true, partial: true });
+  await service.load('E1', smallPackage({ users: [user('p7', 'student')] }), { approve: true, partial: true });
   const changed = await find('database');
   assert.deepEqual([changed.params, changed.estab, changed.database], [{ estab: 'E1' }, undefined, undefined]);
   const { webhook } = await school.webhooks.register({ url: `${url}/changed`, database: 'SchoolData', method: 'POST' });

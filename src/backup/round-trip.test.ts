@@ -62,7 +62,7 @@ function keepChanging(school: School): { stop(): Promise<void>; rounds(): number
   const loop = async () => {
     for (; !stopping.signal.aborted; round += 1) {
       const users = [...smallSchool.users, user(`x${round % 3}`, 'student', { familyName: `Round ${round}` })];
-      await service.load(school.estab, smallPackage({ users }), { force: true });
+      await service.load(school.estab, smallPackage({ users }), { approve: true });
       await delivering.send(school, `${receiver.origin}/round`);
     }
   };

@@ -82,7 +82,7 @@ test('a roster that came as 1.2 and goes out as 1.2 is the same elsewhere in bot
     assert.deepEqual(await shown(elsewhere), JSON.parse(JSON.stringify(expected)));
     assert.equal(exported.leftOut, 0);
     assert.deepEqual(withoutDates((await exportOf(elsewhere, { edition: 'v1p2', leavers })).files), withoutDates(exported.files));
-    const same = await service.load(estab, exported.path, { force: true });
+    const same = await service.load(estab, exported.path, { approve: true });
     assert.deepEqual([same.problems, same.outcome], [[], 'unchanged']);
     assert.doesNotMatch(JSON.stringify([exported.files, expected]), /never-leaves|read past/);
   }
@@ -191,7 +191,7 @@ test('a bulk package of 1.2 names no organisation that left: neither at roles no
   const roles = [role('1', 'a', 'o2'), role('2', 'a', 'o1'), role('3', 'b', 'o2')];
   const estab = await newSchool(csvPackage({ orgs: [org('o1'), org('o2')], users: [person('a', 'o2'), person('b')], roles }, { edition: 'v1p2' }));
   const left = { ...org('o2'), status: 'tobedeleted', dateLastModified: '2026-09-01T08:00:00Z' };
-  await service.load(estab, csvPackage({ orgs: [left] }, { edition: 'v1p2', mode: 'delta' }), { force: true });
+  await service.load(estab, csvPackage({ orgs: [left] }, { edition: 'v1p2', mode: 'delta' }), { approve: true });
   const { files, leftOut } = await exportOf(estab, { edition: 'v1p2' });
   const [users, written] = ['users.csv', 'roles.csv'].map((name) => parse(files[name] ?? ''));
   assert.deepEqual([leftOut, users?.map(({ sourcedId, primaryOrgSourcedId }) => [sourcedId, primaryOrgSourcedId])], [1, [['a', '']]]);
@@ -249,7 +249,7 @@ test('a role that somebody has whose former holder left with it can be imported 
   const files = { orgs: [{ sourcedId: 'o', name: 'N', type: 'school' }], users: ['p', 't', 'u'].map(person) };
   const roles = [role('p1', 'p', 'aide'), role('t1', 't', 'teacher'), role('u1', 'u', 'teacher'), role('u/o', 'u', 'aide')];
   const estab = await newSchool(csvPackage({ ...files, roles }, { edition: 'v1p2' }));
-  const loadDelta = (given: Parameters<typeof csvPackage>[0]) => service.load(estab, csvPackage(given, { edition: 'v1p2', mode: 'delta' }), { force: true });
+  const loadDelta = (given: Parameters<typeof csvPackage>[0]) => service.load(estab, csvPackage(given, { edition: 'v1p2', mode: 'delta' }), { approve: true });
   await loadDelta({ users: [dated(person('p'), 'tobedeleted')] });
   await loadDelta({ roles: [dated(role('t2', 't', 'aide'))] });
   await db`update roster_user set roles = jsonb_set(roles, '{1,id}', '"p1"') where estab = ${estab} and sourced_id = 't'`;
@@ -294,7 +294,7 @@ test('a main organisation stays when a delta of 1.1 adds another one, or says an
   const estab = await newSchool(csvPackage({ orgs, users: [{ ...person, primaryOrgSourcedId: 'o2' }], roles }, { edition: 'v1p2' }));
   for (const [orgSourcedIds, role, expected] of [['o1,o2,o3', 'teacher', 'o2'], ['o1,o2,o3', 'aide', 'o2'], ['o1,o3', 'aide', '']] as const) {
     const user = { ...person, status: 'active', dateLastModified: '2026-09-01T08:00:00Z', role, orgSourcedIds };
-    assert.equal((await service.load(estab, csvPackage({ users: [user] }, { mode: 'delta' }), { force: true })).outcome, 'done');
+    assert.equal((await service.load(estab, csvPackage({ users: [user] }, { mode: 'delta' }), { approve: true })).outcome, 'done');
     const { files } = await exportOf(estab, { edition: 'v1p2' });
     assert.equal(parse(files['users.csv'] ?? '')[0]?.primaryOrgSourcedId, expected);
     assert.deepEqual(parse(files['roles.csv'] ?? '').map((row) => `${row.role} ${row.orgSourcedId}`), orgSourcedIds.split(',').map((org) => `${role} ${org}`));

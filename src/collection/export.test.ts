@@ -145,7 +145,7 @@ for (const [index, [name, given]] of schools.entries()) {
     const report = await service.addSchool(first, given());
     assert.equal(report?.outcome, 'done', JSON.stringify(report?.problems));
     // Some records leave, so that there is something tobedeleted in every package.
-    await service.load(first, csvPackage({ demographics: [{ sourcedId: index === 0 ? 'none' : 'p', sex: 'male' }] }), { partial: true, force: true });
+    await service.load(first, csvPackage({ demographics: [{ sourcedId: index === 0 ? 'none' : 'p', sex: 'male' }] }), { partial: true, approve: true });
     const whole = await shown(first);
     const active = activeOf(whole);
     for (const [leavers, expected] of [[true, whole], [false, active]] as const) {

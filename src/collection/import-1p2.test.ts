@@ -230,7 +230,7 @@ test('files without rows are told by their own names, and roles that are all tob
 test('what falls when everything is known names the file and line that somebody was changed by', async () => {
   const estab = await newSchool();
   const files = { orgs: [orgs[0] as Row], roles: [live(role('t2', 't', 'aide')), live(role('t9', 't', 'aide'))] };
-  const report = await service.load(estab, bulk(files, { modes: { roles: 'delta' } }), { force: true });
+  const report = await service.load(estab, bulk(files, { modes: { roles: 'delta' } }), { approve: true });
   const found = report.problems.map(({ file, line, column, value, rule }) => [file, line, column, value, rule]);
   assert.deepEqual(found, [['roles.csv', 2, null, 'o2', 'primaryOrgSourcedId of users.csv: there is no such record in orgs.csv']]);
   const [stored] = await db`select file, line, column_name as column, rule from import_fault where estab = ${estab}`;
@@ -314,7 +314,7 @@ test('a role or profile that a delta gives to somebody else is taken from whoeve
   const last = await service.load(estab, delta({ roles: [live(role('t1', 'p', 'teacher'))] }));
   const [fault] = last.problems;
   assert.deepEqual([last.outcome, fault?.file, fault?.line, fault?.value], ['refused', 'roles.csv', 2, 't']);
-  const merged = await service.load(estab, delta({ users: [gone(person('t'))], roles: [live(role('t1', 'p', 'teacher'))] }), { force: true });
+  const merged = await service.load(estab, delta({ users: [gone(person('t'))], roles: [live(role('t1', 'p', 'teacher'))] }), { approve: true });
   assert.deepEqual([merged.problems, ...ended(merged)], [[], 'done', 0, 1, 1, 0]);
   assert.deepEqual([(await kept(estab, 't')).roles, (await kept(estab, 'p')).roles?.at(-1)], [['undefined teacher o1'], 't1 teacher o1']);
 });
@@ -450,5 +450,5 @@ test('words that 1.1 does not have are told with the import, with what it shows 
   ]);
   const page = renderReport(await requireRun(db, estab, id), { lead: '', problems: '/' }).text;
   assert.match(page, /Words that OneRoster 1\.1 does not have[\s\S]*ext:librarian[\s\S]*roles\.csv[\s\S]*aide[\s\S]*left out/);
-  assert.equal((await service.load(estab, bulk(school), { force: true })).words, undefined);
+  assert.equal((await service.load(estab, bulk(school), { approve: true })).words, undefined);
 });

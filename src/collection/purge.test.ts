@@ -56,7 +56,7 @@ async function newSchool(files: Files): Promise<string> {
 /** Marks these records as gone, in one import. */
 async function leave(estab: string, files: Files): Promise<void> {
   const marked = Object.fromEntries(Object.entries(files).map(([name, rows]) => [name, rows.map(gone)]));
-  const report = await service.load(estab, csvPackage(marked, { mode: 'delta' }), { force: true });
+  const report = await service.load(estab, csvPackage(marked, { mode: 'delta' }), { approve: true });
   assert.equal(report.outcome, 'done', JSON.stringify(report.problems));
 }
 

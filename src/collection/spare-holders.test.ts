@@ -97,7 +97,7 @@ test('one line gives a role to somebody who falls when everything is known: they
   const more = [...orgs, { sourcedId: 'o3', name: 'O', type: 'school' }];
   await service.load(estab, bulk({ orgs: more, users: [person('t'), person('p', { primaryOrgSourcedId: 'o3' }), person('u')] }));
   const files = { orgs, roles: [live(role('t2', 'p', 'parent', 'o2'))] };
-  const report = await service.load(estab, csvPackage(files, { edition: 'v1p2', modes: { roles: 'delta' } }), { partial: true, force: true });
+  const report = await service.load(estab, csvPackage(files, { edition: 'v1p2', modes: { roles: 'delta' } }), { partial: true, approve: true });
   assert.deepEqual([report.problems.map(({ value, dependants }) => [value, dependants]), await kept(estab, 't')], [[['o3', 1]], 'F: t1 t2; tp']);
 });
 

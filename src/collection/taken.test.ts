@@ -81,7 +81,7 @@ for (const [name, happen] of Object.entries(ways)) {
   test(`the same package again is read as a whole: ${name}`, async () => {
     const estab = await newSchool();
     await happen(estab);
-    assert.ok((await staging(() => service.load(estab, csvPackage(smallSchool), { force: true }))).includes('stage_enrollment'));
+    assert.ok((await staging(() => service.load(estab, csvPackage(smallSchool), { approve: true }))).includes('stage_enrollment'));
   });
 }
 

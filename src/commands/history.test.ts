@@ -28,7 +28,7 @@ test('each state of a record, newest first, with the line it came from', async (
   const estab = 'told';
   await service.addSchool(estab, csvPackage({ ...smallSchool, users: [...smallSchool.users, user('px', 'student', { familyName: 'First' })] }));
   await service.load(estab, csvPackage({ users: [user('px', 'student', { familyName: 'Second' }), ...smallSchool.users] }));
-  await service.load(estab, csvPackage({ users: smallSchool.users }), { force: true });
+  await service.load(estab, csvPackage({ users: smallSchool.users }), { approve: true });
   const states = await history(estab, 'users', 'px');
   assert.deepEqual(brief(states), [
     [3, null, 'tobedeleted', null, null],

@@ -150,7 +150,7 @@ async function register(email: string): Promise<void> {
 
 /** Two more people, with these addresses. */
 const load = (first: string, second: string) =>
-  service.load('one', withOffice([user('s4', 'teacher', { email: first }), user('p4', 'student', { email: second })]), { force: true });
+  service.load('one', withOffice([user('s4', 'teacher', { email: first }), user('p4', 'student', { email: second })]), { approve: true });
 
 test('an address is verified once its registration link was opened, and no longer when the roster has another', async () => {
   const verified = async (username: string) => {

@@ -251,7 +251,7 @@ test('who has left cannot sign on, nor go on with a code or a token', async () =
   await page.goto(unused.url.href);
   const held = await back(page);
   const left = withOffice([], ['s1']);
-  await service.load('one', left, { force: true });
+  await service.load('one', left, { approve: true });
   await assert.rejects(exchange(unused, held), 'a code');
   await assert.rejects(oidc.fetchUserInfo(journey.config, tokens.access_token, tokens.claims()?.sub ?? ''), 'a token');
   const next = await begin(journey.config, { prompt: 'none' });
@@ -261,6 +261,6 @@ test('who has left cannot sign on, nor go on with a code or a token', async () =
   await fresh.page.goto((await begin(journey.config)).url.href);
   await fill(fresh.page);
   await fresh.page.waitForSelector('#problem');
-  await service.load('one', smallPackage(), { force: true });
+  await service.load('one', smallPackage(), { approve: true });
   assert.ok((await signOn()).at.searchParams.get('code'), 'and can when they are back');
 });

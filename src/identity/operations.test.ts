@@ -244,18 +244,18 @@ test('ids stay over a new import; who leaves is not listed, loses the login, and
   await service.load(
     'one',
     withOffice([{ sourcedId: 'x1', enabledUser: 'true', orgSourcedIds: 'o1', role: 'teacher', username: 'x1', givenName: 'New', familyName: 'Person' }]),
-    { force: true },
+    { approve: true },
   );
   const secondIds = await ids();
   assert.equal(secondIds.size, firstIds.size + 1);
   for (const [name, id] of firstIds) assert.equal(secondIds.get(name), id, name);
   assert.deepEqual([(await person('Philippa')).UserName, (await person('Philippa')).LastLoggedIn], [UserName, '2026-09-01T08:00:00.000Z']);
 
-  await service.load('one', smallPackage(), { force: true });
+  await service.load('one', smallPackage(), { approve: true });
   assert.ok(!(await users()).some((one) => one.Id === Id), 'a leaver is not listed');
   await refused(404, 'ResetPassword', { query: { username: UserName } });
   await refused(404, 'CreateLogin', { query: { OrgId: 'one', PresenceId: Id } });
-  await service.load('one', withOffice(), { force: true });
+  await service.load('one', withOffice(), { approve: true });
   assert.deepEqual(await person('Philippa').then((one) => [one.Id, one.UserName, one.LastLoggedIn]), [Id, UserName, '2026-09-01T08:00:00.000Z']);
   assert.equal((await answer<{ Success: boolean }>('ResetPassword', { query: { username: UserName } })).Success, true);
 });

@@ -222,7 +222,7 @@ test('nothing changed, held and refused imports make no event', async () => {
   assert.equal((await service.load(school.estab, csvPackage({ users: pupils.slice(0, 20) }))).outcome, 'held');
   assert.equal((await service.load(school.estab, csvPackage({ users: [{ sourcedId: 'broken' }] }, { mode: 'delta' }))).outcome, 'refused');
   assert.deepEqual(await rows(), []);
-  assert.equal((await service.load(school.estab, csvPackage({ users: pupils.slice(0, 20) }), { force: true })).outcome, 'done');
+  assert.equal((await service.load(school.estab, csvPackage({ users: pupils.slice(0, 20) }), { approve: true })).outcome, 'done');
   assert.equal((await rows()).length, 1);
 });
 

@@ -181,10 +181,10 @@ test('approved at a provider is what was seen: when others would go by then, the
   const isHeld = (id?: string) => async () =>
     (await db`select from import_run where estab = ${estab} and outcome = 'held' and decision is null and id::text <> ${id ?? ''}`).length === 1;
 
-  await provider.load(mis, pupils(50), { force: true });
+  await provider.load(mis, pupils(50), { approve: true });
   const seen = hiddenIn(await collect(isHeld()));
   // By the time of the decision others are gone, too.
-  await provider.load(mis, pupils(40), { force: true });
+  await provider.load(mis, pupils(40), { approve: true });
   assert.equal((await visitor.post('/school/source/approve', seen)).status, 303);
   await settled('it is held again', isHeld(seen.import));
   assert.equal(await records(), 108);
@@ -193,7 +193,7 @@ test('approved at a provider is what was seen: when others would go by then, the
   assert.equal((await visitor.post('/school/source/discard', hiddenIn(second))).status, 303);
   // Some of those who were seen are back: that is no more than was approved.
   const third = hiddenIn(await collect(isHeld(seen.import)));
-  await provider.load(mis, pupils(45), { force: true });
+  await provider.load(mis, pupils(45), { approve: true });
   assert.equal((await visitor.post('/school/source/approve', third)).status, 303);
   await settled('it is merged', async () => (await records()) === 53);
 });

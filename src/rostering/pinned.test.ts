@@ -132,7 +132,7 @@ test('for random sequences of imports, every version reads back exactly as it wa
   await remember();
   for (let imports = 0; imports < 4; imports += 1) {
     change(school, random);
-    const report = await service.load(estab, csvPackage(rowsOf(school)), { force: true });
+    const report = await service.load(estab, csvPackage(rowsOf(school)), { approve: true });
     assert.notEqual(report.outcome, 'refused', JSON.stringify(report.problems));
     if (report.outcome === 'done') await remember();
   }
@@ -283,7 +283,7 @@ test('a purge is looked behind for an hour, and then what was purged is nowhere'
   const { estabs, client } = await openTwo('purged');
   const [estab] = estabs;
   const stays = { sourcedId: 'a1', enabledUser: 'true', orgSourcedIds: 'school', role: 'student', username: 'a1', givenName: 'Given', familyName: 'Old' };
-  await service.load(estab, csvPackage({ ...base, users: [stays] }), { force: true });
+  await service.load(estab, csvPackage({ ...base, users: [stays] }), { approve: true });
   const version = (await client.b(estab, '/users')).headers.get('x-roster-version') ?? '';
   await db`update roster_version set instant = ${earlier(db, 'instant', '100 days')} where estab = ${estab}`;
   assert.equal(await purgeRosters(db, 90), 2);

@@ -153,7 +153,7 @@ test('a list that is read slowly while an import commits is of the old version, 
   for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
     if (text === '') {
       // Leaves 500 out, changes 4,000, adds 100.
-      const report = await load({ users: [...old.slice(0, 500), ...people(5100, { middleName: 'new' }).slice(1000)] }, { force: true });
+      const report = await load({ users: [...old.slice(0, 500), ...people(5100, { middleName: 'new' }).slice(1000)] }, { approve: true });
       assert.deepEqual([report.added, report.changed, report.removed], [100, 4000, 500]);
       const [open] =
         await service.db`select from pg_stat_activity
@@ -266,7 +266,7 @@ test('dateLastModified is one instant per merge, later than the last, for what i
 
   let last = second;
   for (let round = 0; round < 5; round += 1) {
-    await load({ users: [person('p0001', { phone: String(round) })] }, { force: true });
+    await load({ users: [person('p0001', { phone: String(round) })] }, { approve: true });
     const next = (await readDates()).get('p0001') ?? '';
     assert.ok(next > last, `${next} is later than ${last}`);
     last = next;

@@ -156,7 +156,7 @@ test('one to be deleted says so; one that was purged is gone, or, of a thing, sh
   const without = <T extends { sourcedId?: string }>(rows: readonly T[], gone: string) => rows.filter(({ sourcedId }) => sourcedId !== gone);
   const left = { ...files, classes: without(files.classes, 'g2'), users: without(files.users, 'p3') };
   const leaving = smallPackage({ ...left, enrollments: files.enrollments.filter(({ userSourcedId }) => userSourcedId !== 'p3') });
-  assert.equal((await service.load(estab, leaving, { force: true })).outcome, 'done');
+  assert.equal((await service.load(estab, leaving, { approve: true })).outcome, 'done');
   assert.match(await read('users', 'p3'), /<span class="badge wait">To be deleted<\/span><\/h1>/);
   assert.match((await admin.get(`/console/schools/${estab}/roster?q=given%20p3`)).text, /To be deleted/);
   await db`update roster_version set instant = ${earlier(db, 'instant', '91 days')} where estab = ${estab}`;
