@@ -265,10 +265,10 @@ export async function recordNothing(sql: Sql, estab: string, name: DatabaseName,
   await tellStatus(sql, estab);
 }
 
-/** What waited for a person's decision is no longer there to be decided on. */
+/** Records that an import which waited for approval was discarded or dropped: no fault, so a school without data is left without data. */
 export async function recordDropped(sql: Sql, estab: string, name: DatabaseName, message: string): Promise<void> {
   await sql`
-    update component_database set status = case when updated_at is null then 'Error' else 'OK' end, message = ${message}
+    update component_database set status = case when updated_at is null then 'NoData' else 'OK' end, message = ${message}
     where estab = ${estab} and name = ${name} and status = 'Paused' and refreshing_since is null`;
   await tellStatus(sql, estab);
 }

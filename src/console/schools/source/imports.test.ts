@@ -8,6 +8,7 @@ import { smallPackage, smallSchool, user } from '../../../../test/small-school.t
 import { until } from '../../../../test/until.ts';
 import { saveSource } from '../../../collection/change-source.ts';
 import { listCollections } from '../../../collection/list-collections.ts';
+import { listTroubledSchools } from '../../../collection/troubled-schools.ts';
 import { countDay } from '../../../outbox/tally.ts';
 
 const { service, enter } = await useConsole();
@@ -287,6 +288,18 @@ test('an import that waits, or was discarded, is no failed work: not in the list
   await admin.post(`${school}/held/discard`, { import: seen });
   assert.deepEqual(await failures(), none);
   assert.equal((await ending())?.decision, 'discarded');
+});
+
+test('a first import that was discarded leaves a school without data, and not one that fails', async () => {
+  await uploaded(await zip(smallPackage({ users: [], enrollments: [] })));
+  const [held] = await runs();
+  assert.equal(held?.outcome, 'held');
+  const status = async () => (await db`select status from component_database where estab = ${estab} and name = 'SchoolData'`)[0]?.status as string;
+  const troubled = async () => (await listTroubledSchools(db, 500)).filter((one) => one.estab === estab).map(({ trouble }) => trouble);
+  assert.deepEqual([await status(), await troubled()], ['Paused', ['held']]);
+  assert.equal((await admin.post(`${school}/held/discard`, { import: held?.id ?? '' })).status, 303);
+  assert.deepEqual([await status(), await troubled()], ['NoData', []]);
+  assert.doesNotMatch((await admin.get(school)).text, /badge bad/);
 });
 
 test('an admin approves what was seen, and only that; a viewer decides nothing', async () => {
