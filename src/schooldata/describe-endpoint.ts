@@ -109,7 +109,9 @@ export function describeEndpoint(endpoint: Endpoint, place: Place): RouteShortha
 
 function describeInWords({ name, scope, databases }: Endpoint, place: Place): string {
   const served = ` It comes from ${databases.join(' and ')}: served at once from what was collected last, and refreshed behind that.`;
-  const other = place.named ? `The same without the school in the path is /api/v1/${name}, or /${name}.` : `The school is that of the token. /${name} is the same.`;
+  const other = place.named
+    ? `The same without the school in the path is /api/v1/${name}, or /${name}.`
+    : `The school is that of the token. /${name} is the same.`;
   const later = 'With callbackUrl nothing is served: it answers 202 and calls back once.';
   return `Needs the scope ${scope}.${databases.length > 0 ? served : ''} Names are taken in any case. ${other} ${later}`;
 }
