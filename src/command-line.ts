@@ -37,9 +37,10 @@ import { statusCommands } from './commands/status.ts';
 import { targetCommands } from './commands/target.ts';
 import { upgradeCommands } from './commands/upgrade.ts';
 import { uploadTokenCommands } from './commands/upload-token.ts';
-import { ConfigError, readConfig } from './config.ts';
-import { openDatabase } from './db/open.ts';
+import { ConfigError, readConfig, type Config } from './config.ts';
+import { describePlace, openDatabase } from './db/open.ts';
 import { policies } from './db/policies.ts';
+import { explainDatabaseFault } from './environment-fault.ts';
 import { SchoolbellError } from './errors.ts';
 import { version } from './version.ts';
 
@@ -137,6 +138,12 @@ function parseGiven(command: AnyCommand, args: string[]): { given: Given; json: 
 async function run(command: AnyCommand, given: Given, env: Env, ask: Ask): Promise<Outcome> {
   const withoutDatabase = 'runAlone' in command && command.needsNoDatabase?.(given) === true;
   const config = readConfig(env, withoutDatabase ? ['DATABASE_URL', 'DATABASE_READ_URL', 'SECRET_KEY'] : []);
+  return runWith(config, command, given, ask).catch((error: unknown) => {
+    throw explainDatabaseFault(error, describePlace(config));
+  });
+}
+
+async function runWith(config: Config, command: AnyCommand, given: Given, ask: Ask): Promise<Outcome> {
   if ('runAlone' in command) return command.runAlone(config, given, ask);
   const tell = (words: string) => void process.stderr.write(`schoolbell: ${words}\n`);
   const before = createBackupBeforeUpgrade({ config, seal: () => createSeal(readSecretKeys(config)), core: backupCore, tell });

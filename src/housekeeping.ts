@@ -19,6 +19,7 @@ import { armForgottenLanes } from './outbox/claim.ts';
 import { countDeliveryHours } from './outbox/delivery-hours.ts';
 import { warnFailingLanes } from './outbox/lane-end.ts';
 import { tallyOutbox } from './outbox/tally.ts';
+import { backOffAfter, createTroubleLog, type TroubleLog } from './db/trouble-log.ts';
 import { createForgetPeople, forgetFiles, forgetInOnePlace } from './forget.ts';
 import { sweepWaits } from './schooldata/availability.ts';
 import { visitSchools } from './visit-schools.ts';
@@ -55,7 +56,8 @@ export function startHousekeeping({ db, backups, seal, config, log, now }: House
     { name: 'purging', everyMs: hour, once: true, run: () => purge(db, config, log, new Date(now())) },
   ];
   const whose = (chore: Chore) => (chore.once ? { ...chore, everyMs: minute, run: () => inTurn(db, chore) } : { ...chore, run: createNoting(db, chore) });
-  const started = chores.map((chore) => start(whose(chore), log));
+  const troubles = createTroubleLog(log);
+  const started = chores.map((chore) => start(whose(chore), troubles));
   return {
     async stop() {
       ending.abort();
@@ -67,12 +69,23 @@ export function startHousekeeping({ db, backups, seal, config, log, now }: House
 }
 
 /** Never twice at once in one process. */
-function start({ name, everyMs, run }: Chore, log: Log): { timer: NodeJS.Timeout; running: () => Promise<unknown> | undefined } {
+function start({ name, everyMs, run }: Chore, troubles: TroubleLog): { timer: NodeJS.Timeout; running: () => Promise<unknown> | undefined } {
+  const what = `${name} failed`;
   let running: Promise<unknown> | undefined;
+  let [failures, restUntil] = [0, -Infinity];
+  async function attempt(): Promise<void> {
+    try {
+      await run();
+      failures = 0;
+      troubles.worked(what);
+    } catch (error) {
+      failures += 1;
+      restUntil = performance.now() + backOffAfter(error, failures, 0);
+      troubles.failed(what, error, { chore: name });
+    }
+  }
   const once = () => {
-    running ??= run()
-      .catch((error: unknown) => log.error({ err: error, chore: name }, `${name} failed; it will be tried again`))
-      .finally(() => (running = undefined));
+    if (performance.now() >= restUntil) running ??= attempt().finally(() => (running = undefined));
   };
   once();
   return { timer: setInterval(once, everyMs), running: () => running };

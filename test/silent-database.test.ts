@@ -6,6 +6,7 @@ import { appendFileSync, chmodSync, mkdirSync, readFileSync, rmSync, statfsSync 
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   assertStopped, children, command, ended, eventually, holdDemoStill, home, isRoot, launch, longest, parentOf, postmasters, processes, readDemo, readyStatus,
   servesAgain, signalAll, standing, start, stop, token, type Running,
@@ -158,6 +159,14 @@ test('a full disk is said by /readyz and in the log, and what was refused is who
       await readyStatus(service);
       return /disk is full|No space left/.test(service.output());
     });
+    const logged = () => service.output().split('\n').filter((line) => line.startsWith('{') && (JSON.parse(line) as { level: number }).level >= 40);
+    const begun = logged().length;
+    for (let asked = 0; asked < 40; asked += 1) {
+      fill();
+      await readyStatus(service);
+      await pause(250);
+    }
+    assert.ok(logged().length - begun < 40, `${logged().length - begun} lines in ten seconds:\n${logged().slice(-5).join('\n')}`);
     const refused = launch('src/cli.ts', ['school', 'add', '--estab', 'full', '--name', 'Full', '--email', 'a@b.example', '--json'], folder);
     const outcome = await ended(refused);
     rmSync(filler);

@@ -5,6 +5,7 @@ import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { explainFileFault } from '../environment-fault.ts';
 
 /** Written first, then read as often as one likes; or followed while it is written. */
 export type SpoolFile = {
@@ -26,12 +27,21 @@ const folderOf = (dataDir: string) => join(dataDir, 'spool');
 
 export async function openSpoolFile(dataDir: string): Promise<SpoolFile> {
   const folder = folderOf(dataDir);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const path = join(folder, randomBytes(12).toString('hex'));
-  const file = await open(path, 'wx+', 0o600);
-  // Another process may have swept it away already.
-  await rm(path, { force: true });
-  return new Spooled(file);
+  return explained(folder, async () => {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const path = join(folder, randomBytes(12).toString('hex'));
+    const file = await open(path, 'wx+', 0o600);
+    // Another process may have swept it away already.
+    await rm(path, { force: true });
+    return new Spooled(file, folder);
+  });
+}
+
+/** Restates what the system says of a full or unusable disk, with the folder and the remedy. */
+function explained<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  return work().catch((error: unknown) => {
+    throw explainFileFault(error, `temporary import files in ${folder} (DATA_DIR)`);
+  });
 }
 
 /** What was left by a process that ended between two lines; safe at any time. */
@@ -55,12 +65,14 @@ async function within(ms: number, change: Promise<void>): Promise<void> {
 
 class Spooled implements SpoolFile {
   readonly #file: FileHandle;
+  readonly #folder: string;
   #size = 0;
   #state: 'open' | 'ended' | 'closed' = 'open';
   #changed = Promise.withResolvers<void>();
 
-  constructor(file: FileHandle) {
+  constructor(file: FileHandle, folder: string) {
     this.#file = file;
+    this.#folder = folder;
   }
 
   get size(): number {
@@ -70,7 +82,7 @@ class Spooled implements SpoolFile {
   async write(bytes: Buffer | string): Promise<void> {
     const piece = typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
     for (let at = 0; at < piece.length; ) {
-      const { bytesWritten } = await this.#file.write(piece, at, piece.length - at, this.#size);
+      const { bytesWritten } = await explained(this.#folder, () => this.#file.write(piece, at, piece.length - at, this.#size));
       at += bytesWritten;
       this.#size += bytesWritten;
     }

@@ -4,14 +4,19 @@ import { spawnSync } from 'node:child_process';
 import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { assertFailed, runProcess, useCommands } from '../../test/commands.ts';
+import { csvPackage } from '../../test/csv-package.ts';
+import { testSecretKey, useService } from '../../test/service.ts';
+import { smallSchool } from '../../test/small-school.ts';
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../db/open.ts';
 
 const folder = mkdtempSync(join(realpathSync(tmpdir()), 'schoolbell-environment-'));
 chmodSync(folder, 0o711);
 const { run } = useCommands({});
+const service = await useService();
 const isRoot = process.getuid?.() === 0;
 const nobody = 65_534;
 
@@ -85,4 +90,27 @@ test('a DATA_DIR on a full disk is named with the remedy, whether nothing or hal
     const dataDir = join(small, name);
     assertFailed(await start({ DATA_DIR: dataDir }), new RegExp(`^schoolbell: DATA_DIR ${dataDir}: .*disk is full.*[Ff]ree`, 'm'), name);
   }
+});
+
+test('an import that finds no room for its temporary files names their folder and the remedy', { skip }, async () => {
+  const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: join(small, 'import') };
+  await service.addSchool('S1');
+  const file = join(folder, 'roster');
+  mkdirSync(file);
+  for (const [name, { open }] of csvPackage(smallSchool).files) writeFileSync(join(file, name), await buffer(await open()));
+  leaveRoom(0);
+  const imported = await run(['import', '--estab', 'S1', file], settings);
+  assertFailed(imported, new RegExp(`^schoolbell: .* in ${small}/import/spool \\(DATA_DIR\\): .*disk is full.*[Ff]ree`, 'm'));
+  leaveRoom(8 * 1024 ** 2);
+  assert.equal((await run(['import', '--estab', 'S1', file], settings)).code, 0);
+});
+
+test('a database whose disk is full is named with the remedy', async () => {
+  await service.db.unsafe(`create function no_room() returns trigger language plpgsql as $$ begin
+    raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`);
+  await service.db.unsafe('create trigger no_room before insert on establishment for each statement execute function no_room()');
+  const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: join(folder, 'none') };
+  const refused = await run(['school', 'add', '--estab', 'S2', '--name', 'Two', '--email', 'a@b.example'], settings);
+  await service.db.unsafe('drop trigger no_room on establishment');
+  assertFailed(refused, /^schoolbell: the disk of the database in DATABASE_URL .* is full\. Free some space/m);
 });

@@ -1,6 +1,8 @@
 // Renders every error response, in the shape of the API that the request belongs to.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { TroubleLog } from '../db/trouble-log.ts';
 import { isDiskFull, isOutcomeUnknown, isUnavailable } from '../db/unavailable.ts';
+import { EnvironmentFault } from '../environment-fault.ts';
 import { errorCodes, SchoolbellError, type ErrorCode } from '../errors.ts';
 import { requestIdHeader } from './request-log.ts';
 
@@ -8,6 +10,13 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** For a POST that stores nothing: a response without a result does not warn that something may have been done. */
     changesNothing?: true;
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Failures of requests that repeat while a disk is full. */
+    troubles?: TroubleLog;
   }
 }
 
@@ -77,11 +86,7 @@ export function sendError(error: FastifyError | SchoolbellError, given: ErrorSha
   request.refusedAs = known.code;
   const status = shape.statuses[known.code] ?? errorCodes[known.code].status;
   if (known.code === 'unexpected') request.log.error({ err: error }, 'unexpected error');
-  else if (known.code === 'unavailable')
-    request.log.error(
-      { err: error },
-      isDiskFull(error) ? "the database's disk is full: nothing can be written until there is room" : 'the database does not answer',
-    );
+  else if (known.code === 'unavailable') logUnavailable(error, request);
   else if (known.detail !== undefined) request.log.info({ code: known.code, detail: known.detail }, 'request refused');
   // Headers of an answer that failed half-way (its length, encoding, version) do not describe the error.
   for (const name of Object.keys(reply.getHeaders())) if (name !== requestIdHeader) reply.removeHeader(name);
@@ -90,6 +95,14 @@ export function sendError(error: FastifyError | SchoolbellError, given: ErrorSha
     .headers({ ...shape.always, ...shape.headers[status], ...known.headers, 'cache-control': 'no-store' })
     .type(shape.contentType)
     .send(shape.body(known));
+}
+
+const diskFullMessage = 'a disk is full: nothing can be written until there is room';
+
+/** A full disk fails every request that writes, until a person makes room. */
+function logUnavailable(error: unknown, { log, server }: FastifyRequest): void {
+  if (isDiskFull(error) || error instanceof EnvironmentFault) server.troubles?.failed('requests', error, {}, diskFullMessage);
+  else log.error({ err: error }, 'the database does not answer');
 }
 
 /** The documentation quotes these messages. */
@@ -112,6 +125,7 @@ const holdsNul: readonly string[] = ['22021', '22P05'];
 /** Maps errors of the database and of Fastify to ours. Any other error is unexpected. */
 function toSchoolbellError(error: FastifyError | SchoolbellError, request: FastifyRequest): SchoolbellError {
   if (error instanceof SchoolbellError) return error;
+  if (error instanceof EnvironmentFault) return noAnswerInTime(error);
   if (isUnavailable(error)) return noAnswerInTime(error, isOutcomeUnknown(error) && mayChange(request));
   if (holdsNul.includes(error.code)) return new SchoolbellError('invalid_request', 'Something in the request holds a NUL character; nothing here does.');
   if (error.code === 'FST_ERR_BAD_URL') return new SchoolbellError('invalid_request', 'The path is not valid percent-encoded UTF-8.');

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Db } from '../db/connect.ts';
 import { isMigrated, provesWritable } from '../db/migrate.ts';
+import { createTroubleLog } from '../db/trouble-log.ts';
 import { isDiskFull } from '../db/unavailable.ts';
 import { SchoolbellError } from '../errors.ts';
 import { asksForPage } from './accepts-page.ts';
@@ -13,6 +14,8 @@ const writeEveryMs = 1_000;
 type Warn = (error: unknown, words: string) => void;
 
 export function healthRoutes(app: FastifyInstance, db: Db, isLeaving: () => boolean = () => false): void {
+  const warning = (details: object, message: string) => app.log.warn(details, message);
+  const troubles = createTroubleLog({ warn: warning, error: warning });
   let read: Promise<string | undefined> | undefined;
   let written: { at: number; fault: Promise<string | undefined> } | undefined;
   /** Once for all who wait. */
@@ -24,7 +27,7 @@ export function healthRoutes(app: FastifyInstance, db: Db, isLeaving: () => bool
 
   app.get('/healthz', { config: { quiet: true }, ...describeAlive }, async () => ({ status: 'ok' }));
   app.get('/readyz', { config: { quiet: true }, ...describeReady }, async (request, reply) => {
-    const warn: Warn = (err, words) => request.log.warn({ err }, words);
+    const warn: Warn = (err, words) => troubles.failed(words, err, {}, words);
     const fault = isLeaving() ? 'the process is about to end' : ((await findReadFault(warn)) ?? (await findWriteFault(warn)));
     if (fault === undefined) return { status: 'ok' };
     if (asksForPage(request.headers.accept)) throw new SchoolbellError('unavailable', `Not ready to serve: ${fault}.`, { headers: { 'retry-after': '5' } });

@@ -3,6 +3,7 @@ import compress from '@fastify/compress';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, { LogController, type FastifyError, type FastifyInstance } from 'fastify';
 import type { Socket } from 'node:net';
+import { createTroubleLog } from '../db/trouble-log.ts';
 import { SchoolbellError } from '../errors.ts';
 import { answerInTime } from './deadline.ts';
 import { acceptEmptyBodies } from './empty-body.ts';
@@ -71,6 +72,7 @@ export function createServer({ logLevel, logTo, meter = createRequestMeter(), te
     clientErrorHandler: refuseUnparsable,
   }).withTypeProvider<TypeBoxTypeProvider>();
 
+  app.decorate('troubles', createTroubleLog(app.log));
   followRequests(app as unknown as FastifyInstance, meter, tellEnded);
   app.setErrorHandler((error: FastifyError | SchoolbellError, request, reply) => {
     return sendError(error, shapeFor(request.url, request.headers.accept), request, reply);

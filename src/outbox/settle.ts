@@ -149,3 +149,20 @@ function settle(tx: Sql, given: readonly object[]): Statement<Judged[]> {
     from judged j where l.key = j.key
     returning l.key, j.ends as why`;
 }
+
+/** Returns the outcome without its detail: a detail that cannot be stored must not keep the outcome from being stored. */
+export function withoutDetail({ work, outcome }: Finished): Finished {
+  const { success, state, delaySeconds = 0, waitsFor = '', errorClass = 'unstorable', disableLane = '' } = outcome;
+  return {
+    work,
+    outcome: {
+      success,
+      state,
+      delaySeconds,
+      ...(waitsFor ? { waitsFor } : {}),
+      ...(success ? {} : { errorClass }),
+      ...(disableLane ? { disableLane } : {}),
+      detail: { message: 'the details of this attempt could not be stored' },
+    },
+  };
+}

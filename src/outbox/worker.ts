@@ -2,12 +2,13 @@
 // handler of its kind, and settles in batches. It knows no feature; any number of workers may run.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
-import { isServerGone } from '../db/unavailable.ts';
+import { isDiskFull, isServerGone } from '../db/unavailable.ts';
 import { AnotherClaims, claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
 import { outboxChannel } from './enqueue.ts';
 import { handBackInTime } from './hand-back.ts';
-import { ownFault, settleWork, type Finished, type Outcome, type Settled } from './settle.ts';
+import { ownFault, settleWork, withoutDetail, type Finished, type Outcome, type Settled } from './settle.ts';
 import { describeWork, tellFailure } from './tell-failure.ts';
+import { backOffAfter, createTroubleLog } from '../db/trouble-log.ts';
 
 /**
  * isHeld: whether nobody else can have taken the work over; asked again before what cannot be taken back. isUncuttable: what is under way when
@@ -76,12 +77,14 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
   let settling: Promise<void> | undefined;
   let claiming: Promise<unknown> | undefined;
   let troubledAt = -graceMs;
+  const troubles = createTroubleLog(log);
   let reclaimedAt = -pollMs;
 
   async function loop(): Promise<void> {
+    let failures = 0;
     while (!stopping.signal.aborted) {
       let longestMs = pollMs;
-      await attempt('the outbox cannot be read', async () => {
+      const failed = await attempt('the outbox cannot be read', async () => {
         let waits = 0;
         while (!stopping.signal.aborted && running.size <= atOnce - worthClaiming) {
           const most = Math.min(claimedAtOnce, atOnce - running.size);
@@ -94,6 +97,8 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
           break;
         }
       });
+      failures = failed ? failures + 1 : 0;
+      if (failed) longestMs = backOffAfter(failed.error, failures, pollMs);
       if (performance.now() - Math.max(troubledAt + graceMs, reclaimedAt + pollMs / 2) >= 0) {
         reclaimedAt = performance.now();
         await attempt('work of ended workers cannot be freed', () => reclaimExpired(db, [...held.keys()]));
@@ -123,14 +128,16 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
     for (const work of held.keys()) if (renewed.has(work.id)) held.set(work, until);
   }
 
-  async function attempt(trouble: string, work: () => Promise<unknown>): Promise<boolean> {
+  /** Logs a failure and returns it. */
+  async function attempt(trouble: string, work: () => Promise<unknown>): Promise<{ error: unknown } | undefined> {
     try {
       await work();
-      return true;
+      troubles.worked(trouble);
+      return undefined;
     } catch (error) {
       troubledAt = performance.now();
-      log.error({ err: error }, `${trouble}; it will be tried again`);
-      return false;
+      troubles.failed(trouble, error);
+      return { error };
     }
   }
 
@@ -161,7 +168,8 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
     const done = (handler ? handler.run(work, () => isHeld(work)) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
       .catch((error: unknown): Outcome => {
         const { level, words, baseSeconds } = isServerGone(error) ? goneUnderWork : unexpected;
-        if (!givenUp.signal.aborted) log[level]({ err: error, ...describeWork(work) }, words);
+        if (!givenUp.signal.aborted && isDiskFull(error)) troubles.failed('work failed', error, describeWork(work));
+        else if (!givenUp.signal.aborted) log[level]({ err: error, ...describeWork(work) }, words);
         const delaySeconds = Math.min(longestOwnFaultDelaySeconds, baseSeconds * 2 ** Math.min(work.forgiven, 10)) * (0.8 + 0.4 * Math.random());
         return { success: false, state: 'waiting', delaySeconds, errorClass: ownFault, detail: { message: (error as Error).message } };
       })
@@ -199,7 +207,7 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
       if (part.length === 0) continue;
       let later: readonly Finished[] = [];
       let ended: Settled['ended'] = [];
-      const written = await attempt('outcomes could not be written', async () => {
+      const failed = await attempt('outcomes could not be written', async () => {
         const settled = await settleWork(db, part.map((one) => (one.tries > 1 ? withoutDetail(one) : one)));
         const busy = new Set(settled.later.map(({ work }) => work));
         later = part.filter(({ work }) => busy.has(work));
@@ -210,13 +218,13 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
         log.warn({ ...(work ? describeWork(work) : { lane: key }), reason: why }, 'disabled: nothing more is sent there');
       }
       for (const one of part) {
-        if (written && !later.includes(one)) {
+        if (!failed && !later.includes(one)) {
           release(one);
           // That its lane has ended says it already.
           if (!ended.some(({ key }) => key === one.work.lane)) tellFailure(log, one);
         }
-        else if (written) again({ ...one, busy: one.busy + 1 }, Math.min(laneBusyMs.longest, laneBusyMs.first * 2 ** one.busy));
-        else again({ ...one, tries: one.tries + 1 }, settleAgainMs);
+        else if (!failed) again({ ...one, busy: one.busy + 1 }, Math.min(laneBusyMs.longest, laneBusyMs.first * 2 ** one.busy));
+        else again({ ...one, tries: one.tries + 1 }, backOffAfter(failed.error, one.tries + 1, settleAgainMs));
       }
     }
   }
@@ -245,7 +253,7 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
       return undefined;
     });
   const renewal = setInterval(
-    () => void renew().catch((error: unknown) => log.error({ err: error }, 'leases could not be renewed')),
+    () => void attempt('leases could not be renewed', renew),
     (leaseSeconds * 1000) / 3,
   );
   const looping = loop();
@@ -275,21 +283,4 @@ async function orSoon(other: Promise<unknown> | undefined): Promise<void> {
 
 function onlyIfTaken(error: unknown): undefined {
   if (!(error instanceof AnotherClaims)) throw error;
-}
-
-/** What cannot be stored must not be lost with what was to be said beside it. */
-function withoutDetail({ work, outcome }: Finished): Finished {
-  const { success, state, delaySeconds = 0, waitsFor = '', errorClass = 'unstorable', disableLane = '' } = outcome;
-  return {
-    work,
-    outcome: {
-      success,
-      state,
-      delaySeconds,
-      ...(waitsFor ? { waitsFor } : {}),
-      ...(success ? {} : { errorClass }),
-      ...(disableLane ? { disableLane } : {}),
-      detail: { message: 'the details of this attempt could not be stored' },
-    },
-  };
 }

@@ -1,0 +1,51 @@
+// Logs failures that repeat while the database is away or its disk is full: the first with its error, afterwards a count, so that the log stays
+// readable and does not fill the disk itself.
+import { EnvironmentFault } from '../environment-fault.ts';
+import { isDiskFull, isUnavailable } from './unavailable.ts';
+
+type Log = { warn(details: object, message: string): void; error(details: object, message: string): void };
+
+export type TroubleLog = {
+  /** `what` says which part of the work failed. Any other error than of an unavailable database is logged each time. */
+  failed(what: string, error: unknown, details?: object, message?: string): void;
+  /** Logs how many failures there were if the same part had failed before. */
+  worked(what: string): void;
+};
+
+/** How often the count is logged while the failures go on. */
+const countEveryMs = 60_000;
+const backOffMs = { base: 500, longest: 30_000 } as const;
+
+/** `failures` is the number since `loggedAt` that were not logged. */
+type Trouble = { code: string; loggedAt: number; failures: number };
+
+export function createTroubleLog(log: Log, now: () => number = () => performance.now()): TroubleLog {
+  const troubles = new Map<string, Trouble>();
+  return {
+    failed(what, error, details = {}, message = `${what}; it will be tried again`) {
+      if (!isUnavailable(error) && !(error instanceof EnvironmentFault)) return log.error({ err: error, ...details }, message);
+      const { code } = error as { code: string };
+      const known = troubles.get(what);
+      if (known?.code !== code) {
+        troubles.set(what, { code, loggedAt: now(), failures: 0 });
+        return log.error({ err: error, ...details }, message);
+      }
+      known.failures += 1;
+      if (now() - known.loggedAt < countEveryMs) return;
+      log.error({ reason: (error as Error).message, failures: known.failures, ...details }, message);
+      [known.loggedAt, known.failures] = [now(), 0];
+    },
+    worked(what) {
+      const known = troubles.get(what);
+      if (!known) return;
+      troubles.delete(what);
+      log.warn({ failures: known.failures }, `${what}: this works again`);
+    },
+  };
+}
+
+/** How long to wait after so many failures in a row: on a full disk ever longer, because room comes only when a person makes some. */
+export function backOffAfter(error: unknown, failures: number, usualMs: number): number {
+  if (!isDiskFull(error)) return usualMs;
+  return Math.max(usualMs, Math.min(backOffMs.longest, backOffMs.base * 2 ** Math.min(failures - 1, 10)));
+}

@@ -1,0 +1,67 @@
+// Covers what the log says of failures that repeat, as on a full disk, and that the worker backs off meanwhile.
+import assert from 'node:assert/strict';
+import { after, beforeEach, test } from 'node:test';
+import { useDatabase } from '../../test/database.ts';
+import { until } from '../../test/until.ts';
+import { enqueue } from './enqueue.ts';
+import type { Outcome } from './settle.ts';
+import { backOffAfter, createTroubleLog } from '../db/trouble-log.ts';
+import { startWorker } from './worker.ts';
+
+const { db } = await useDatabase();
+type Line = { level: string; message: string; err?: unknown; failures?: number };
+let lines: Line[] = [];
+beforeEach(() => (lines = []));
+const log = {
+  warn: (details: object, message: string) => void lines.push({ ...details, level: 'warn', message }),
+  error: (details: object, message: string) => void lines.push({ ...details, level: 'error', message }),
+};
+const fault = (code: string) => Object.assign(new Error('No space left on device'), { code, severity: 'ERROR' });
+const diskFull = '53100';
+
+test('the first failure is logged with its error, the next ones as a count once a minute, and the end', () => {
+  const clock = { now: 0 };
+  const troubles = createTroubleLog(log, () => clock.now);
+  for (clock.now = 0; clock.now <= 60_000; clock.now += 500) troubles.failed('reading', fault(diskFull));
+  assert.deepEqual(lines.map(({ err, failures }) => [err !== undefined, failures]), [[true, undefined], [false, 120]]);
+  troubles.worked('reading');
+  troubles.worked('reading');
+  assert.deepEqual(lines.slice(2).map(({ level, failures }) => [level, failures]), [['warn', 0]]);
+});
+
+test('another fault, and one that is not of the database, is logged by itself', () => {
+  const troubles = createTroubleLog(log, () => 0);
+  for (const code of [diskFull, '57P03', diskFull]) troubles.failed('reading', fault(code));
+  for (let time = 0; time < 2; time += 1) troubles.failed('reading', new TypeError('a mistake'));
+  assert.equal(lines.filter(({ err }) => err !== undefined).length, 5);
+});
+
+test('on a full disk the pauses grow, and end at a limit; other faults have the usual pause', () => {
+  assert.deepEqual([1, 2, 3, 50].map((failures) => backOffAfter(fault(diskFull), failures, 10)), [500, 1_000, 2_000, 30_000]);
+  assert.equal(backOffAfter(fault('57P03'), 50, 10), 10);
+});
+
+test('a worker whose database is on a full disk logs the first error and a count, tries ever less often, and goes on when there is room', async () => {
+  await db.begin((tx) =>
+    enqueue(tx, { estab: 'S1', rp: null, kind: 'call', lane: { key: 'a', host: null, width: 4, lasting: true }, payload: {}, body: null }));
+  await db.unsafe(`create sequence tries; create function refuse() returns trigger language plpgsql as $$ begin
+    perform nextval('tries'); raise exception 'could not extend file: No space left on device' using errcode = '${diskFull}'; end $$`);
+  await db.unsafe('create trigger refuse before update on lane for each statement execute function refuse()');
+  const tries = async () => (await db<{ n: number }[]>`select last_value::int as n from tries`)[0]?.n ?? 0;
+  let done = 0;
+  const run = async (): Promise<Outcome> => {
+    done += 1;
+    return { success: true, state: 'done', detail: {} };
+  };
+  const worker = await startWorker({ db, handlers: { call: { longestSeconds: 1, run } }, log, pollMs: 10 });
+  after(() => worker.stop());
+  const begun = performance.now();
+  await until('it has tried four times', async () => (await tries()) >= 4);
+  assert.ok(performance.now() - begun >= 500 + 1_000, 'with ever longer pauses');
+  const errors = lines.filter(({ level }) => level === 'error');
+  const kinds = new Set(errors.map(({ message }) => message));
+  assert.equal(errors.length, kinds.size, errors.map(({ message }) => message).join('\n'));
+  await db.unsafe('drop trigger refuse on lane');
+  await until('the work is done', () => done === 1);
+  await until('the end is logged', () => lines.some(({ level, failures }) => level === 'warn' && (failures ?? 0) > 0));
+});
