@@ -83,6 +83,8 @@ export type AppParts = {
   lookEveryMs?: number;
   /** What the start page may show. */
   demo?: DemoCredentials | undefined;
+  /** The token in the printed link, which the demo's one-click sign-in requires. */
+  demoEntry?: string | undefined;
   /** The threads that hash passwords; they end with the app. */
   hashing?: HashPool;
   /** How long inboxes keep callers waiting, and how many. */
@@ -204,7 +206,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     healthRoutes(api, pools.probes, leaving.isLeaving);
     styleRoute(api);
     scriptRoutes(api);
-    startRoutes(api, config, parts.demo);
+    startRoutes(api, { config, demo: parts.demo, demoEntry: parts.demoEntry });
     referenceRoutes(api, readSurfaces, config.publicUrl);
     docsRoutes(api, searchLimit, { readSurfaces, publicUrl: config.publicUrl, deprecations: ending });
     accessRoutes(api, { db: tries, tokens, keys });
@@ -229,7 +231,7 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     const pages = { db: pools.console, prefer: createPrefer({ db: pools.console }, parts.replicas && { db: parts.replicas.console }, { health }) };
     const holds = parts.holds ?? holdLimits;
     const trying = { tokens, readSurfaces, send: createSend(app, config.publicUrl), demo: parts.demo && { rp: parts.demo.rp, estab: parts.demo.estab } };
-    consoleRoutes(api, { ...pages, changes, tries: signIns, seal, config, hashing, providers, uploads, holds, trying, openings, retained, now });
+    consoleRoutes(api, { ...pages, changes, tries: signIns, seal, config, demoEntry: parts.demoEntry, hashing, providers, uploads, holds, trying, openings, retained, now });
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
     signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl, sendsMail });
     oidcRoutes(api, { db: changes, tries: signIns, hashing, seal, publicUrl: config.publicUrl });

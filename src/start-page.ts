@@ -10,10 +10,12 @@ import { demoEstablishment } from './collection/connectors/demo/school.ts';
 import { asksForPage } from './http/accepts-page.ts';
 import { isAtThisMachine } from './http/at-this-machine.ts';
 import { giveFormToken } from './http/form-token.ts';
+import { readFields } from './http/forms.ts';
 import { html, type Html } from './http/html.ts';
 import { sendPage } from './http/page-reply.ts';
 import { renderFrame } from './http/pages/frame.ts';
-import { mayEnterDemo } from './operators/demo-entry.ts';
+import type { Query } from './http/query.ts';
+import { entryField, mayEnterDemo } from './operators/demo-entry.ts';
 import { docsPath, guidePath, guidesPath } from './reference/pages/links.ts';
 import { pathOf, surfaces } from './reference/surfaces.ts';
 import { version } from './version.ts';
@@ -23,11 +25,15 @@ const readmePath = '/README.md';
 const aboutWords =
   'Schoolbell stands between schools and the applications that need their data. It takes each school’s roster and attendance from the ' +
   'school’s information system, keeps it current, and lets an application read what the school has allowed.';
-export function startRoutes(app: FastifyInstance, config: Config, demo: DemoCredentials | undefined): void {
+type StartParts = { config: Config; demo: DemoCredentials | undefined; demoEntry: string | undefined };
+
+export function startRoutes(app: FastifyInstance, { config, demo, demoEntry }: StartParts): void {
   app.get('/', hidden, async (request, reply) => {
     reply.header('vary', 'accept');
     if (asksForPage(request.headers.accept)) {
-      const entry = mayEnterDemo(config, request) ? renderDemoEntry(giveFormToken(request, reply, config.publicUrl)) : undefined;
+      const given = readFields(request.query as Query).one(entryField);
+      const mayEnter = mayEnterDemo(config, request, demoEntry, given);
+      const entry = mayEnter ? renderDemoEntry(giveFormToken(request, reply, config.publicUrl), given) : undefined;
       return sendPage(reply, renderStart(config, demo, { secrets: isAtThisMachine(config, request), entry }));
     }
     return reply.header('cache-control', 'no-cache').send(about(config));

@@ -75,7 +75,7 @@ function withPatience(options: PoolOptions, patience: number): PoolOptions {
   return { ...options, ...Object.fromEntries(limits.flatMap((limit) => (options[limit] === undefined ? [] : [[limit, patience * options[limit]]]))) };
 }
 
-type Part = 'now' | 'slowReader' | 'lookEveryMs' | 'hashing' | 'holds' | 'largestUpload' | 'demo' | 'logTo' | 'meter' | 'deprecations';
+type Part = 'now' | 'slowReader' | 'lookEveryMs' | 'hashing' | 'holds' | 'largestUpload' | 'demo' | 'demoEntry' | 'logTo' | 'meter' | 'deprecations';
 /** database: another one than that of the test cluster, and its servers if there are several. replicas: of it. */
 type Parts = Partial<Pick<AppParts, Part>> & { patience?: number; database?: TestDatabase & { servers?: Servers }; replicas?: Servers };
 

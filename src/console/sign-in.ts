@@ -9,10 +9,8 @@ import { redirect } from '../http/page-reply.ts';
 import { renderInput } from '../http/pages/field.ts';
 import { renderForm } from '../http/pages/form.ts';
 import type { Query } from '../http/query.ts';
-import { mayEnterDemo } from '../operators/demo-entry.ts';
 import { consoleCookie, endSession, findOperator } from '../operators/sessions.ts';
 import { signIn } from '../operators/try-sign-in.ts';
-import { renderDemoEntry } from './accounts/demo-entry.ts';
 import { forgottenPath } from './accounts/forgotten.ts';
 import { cookiesOf, hashes, knownBrowser, orAgain, ownPath, sendCard, sessionBefore } from './accounts/outside.ts';
 import { hidden, provePath, requireConsole, signInPath } from './serve.ts';
@@ -60,7 +58,7 @@ async function tryAndGo(parts: ConsoleParts, request: FastifyRequest, reply: Fas
 
 type Given = { name: string; to: string; problem?: string };
 
-function show({ config }: ConsoleParts, request: FastifyRequest, reply: FastifyReply, { name, to, problem }: Given): FastifyReply {
+function show({ config, demoEntry }: ConsoleParts, request: FastifyRequest, reply: FastifyReply, { name, to, problem }: Given): FastifyReply {
   const token = giveFormToken(request, reply, config.publicUrl);
   const form = renderForm({
     path: signInPath,
@@ -74,8 +72,8 @@ ${renderInput({ name: 'password', label: 'Password', type: 'password', autocompl
   return sendCard(reply, {
     title: 'Sign in to the console',
     problem,
-    body: html`${mayEnterDemo(config, request) && html`<p>This is the demo, on your own machine: you need no password.</p>
-${renderDemoEntry(token)}<hr>`}
+    body: html`${demoEntry !== undefined && html`<p class="quiet">This is the demo. The link that the service printed when it started opens the console without a
+password.</p>`}
 ${form}
 <p><a href="${forgottenPath}">Forgotten your password?</a></p>
 <p class="quiet">For those who run this service, and for developers of applications. Schools go to <a href="/school">their pages</a>, pupils and staff

@@ -30,6 +30,8 @@ export type ConsoleParts = Readonly<{
   tries: Db;
   seal: Seal;
   config: Config;
+  /** The token of the demo's one-click sign-in; undefined where there is none. */
+  demoEntry: string | undefined;
   hashing: HashPool;
   providers: Outbound;
   uploads: UploadLimits;

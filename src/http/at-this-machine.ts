@@ -2,6 +2,8 @@
 import type { FastifyRequest } from 'fastify';
 import { isLoopback, type Config } from '../config.ts';
 
+type Addresses = Pick<Config, 'host' | 'publicUrl' | 'trustProxy'>;
+
 /** Whatever is added on the way here: who asks may then be anybody. */
 const forwarding = new RegExp(
   '^(?:forwarded|via|cdn-loop|(?:.+-)?(?:client|connecting|real|originating|remote|user)-(?:ip|addr)|(?:x-)?forwarded(?:-.+)?|x-host|x-proxy.*|' +
@@ -13,11 +15,14 @@ const forwarding = new RegExp(
  * the protocol (proxies speak HTTP/1.0 unless told otherwise). And a name that merely leads here would let a page of another
  * site ask: the Host header has to be a loopback address, or `localhost`.
  */
-export function isAtThisMachine(
-  { host, publicUrl, trustProxy }: Pick<Config, 'host' | 'publicUrl' | 'trustProxy'>,
-  { headers, raw }: Pick<FastifyRequest, 'headers' | 'raw'>,
-): boolean {
+export function isAtThisMachine(config: Addresses, { headers, raw }: Pick<FastifyRequest, 'headers' | 'raw'>): boolean {
   const asked = /^(\[[0-9a-f:.]+\]|[^:]+)(?::\d+)?$/i.exec(headers.host ?? '')?.[1] ?? '';
-  const isHere = [host, new URL(publicUrl).hostname, asked.toLowerCase()].every((name) => isLoopback(name.replace(/^\[(.*)\]$/, '$1')));
-  return isHere && trustProxy.length === 0 && raw.httpVersion !== '1.0' && !Object.keys(headers).some((name) => forwarding.test(name));
+  return couldBeAtThisMachine(config) && isLoopbackName(asked.toLowerCase()) && raw.httpVersion !== '1.0' && !Object.keys(headers).some((name) => forwarding.test(name));
 }
+
+/** Whether the settings allow anybody to be recognised as being at this machine. */
+export function couldBeAtThisMachine({ host, publicUrl, trustProxy }: Addresses): boolean {
+  return [host, new URL(publicUrl).hostname].every(isLoopbackName) && trustProxy.length === 0;
+}
+
+const isLoopbackName = (name: string) => isLoopback(name.replace(/^\[(.*)\]$/, '$1'));

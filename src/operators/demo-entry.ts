@@ -1,27 +1,44 @@
-// In charge of the demo's one click to the console: whoever sits at the machine that the demo runs on is its admin, and nobody
-// else is, nor a page of another site that makes their browser ask.
+// The demo's one-click sign-in to the console: for people who followed the link that the start printed, on the machine that the demo runs on. The
+// token in the link keeps out whoever reaches the port through a plain TCP forwarder, which looks like this machine.
 import type { FastifyRequest } from 'fastify';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { noteLook } from '../access/audit-trail.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
-import { isAtThisMachine } from '../http/at-this-machine.ts';
+import { couldBeAtThisMachine, isAtThisMachine } from '../http/at-this-machine.ts';
 import { adminName, isAdminKept } from './admin.ts';
 import { endSession, openSession, type Opened } from './sessions.ts';
 
-export function mayEnterDemo(config: Config, request: FastifyRequest): boolean {
-  return config.demo && isAdminKept(config) && isAtThisMachine(config, request);
+/** The name of the token in the printed link and in the form. */
+export const entryField = 'entry';
+
+/** Returns the token of one process, or undefined where nobody may sign in by one click. */
+export function createDemoEntryToken(config: Config): string | undefined {
+  return config.demo && isAdminKept(config) && couldBeAtThisMachine(config) ? randomBytes(24).toString('base64url') : undefined;
+}
+
+export const renderDemoEntryLink = (publicUrl: string, token: string) => `${publicUrl}/?${entryField}=${token}`;
+
+/** `token` is the process's, `given` that of the request. */
+export function mayEnterDemo(config: Config, request: FastifyRequest, token: string | undefined, given: string): boolean {
+  const [wanted, got] = [Buffer.from(token ?? ''), Buffer.from(given)];
+  const isRight = token !== undefined && wanted.length === got.length && timingSafeEqual(wanted, got);
+  return isRight && config.demo && isAdminKept(config) && isAtThisMachine(config, request);
 }
 
 /**
- * Beside the token of the form. Another site on this machine, at another port, could set its cookie; what the browser says of
- * where the request comes from it cannot. Our pages send no referrer, so that their origin is `null`.
+ * Beside the token of the form. Another site on this machine, at another port, could set its cookie, but cannot change what the browser says
+ * about where the request comes from. Our pages send no referrer, so that their origin is `null`.
  */
-export function requireDemoEntry(config: Config, request: FastifyRequest): void {
+export function requireDemoEntry(config: Config, request: FastifyRequest, token: string | undefined, given: string): void {
   const { 'sec-fetch-site': site, origin, host } = request.headers;
   const isOwn = (site === undefined || site === 'same-origin') && (origin === undefined || origin === 'null' || URL.parse(origin)?.host === host);
-  if (!mayEnterDemo(config, request) || !isOwn)
-    throw new SchoolbellError('forbidden', 'The demo is opened by a click on the machine that it runs on, at its loopback address. Elsewhere, sign in.');
+  if (!mayEnterDemo(config, request, token, given) || !isOwn)
+    throw new SchoolbellError(
+      'forbidden',
+      'The demo is opened by the link that the service printed when it started, on the machine that it runs on. Open that link, or sign in.',
+    );
 }
 
 /** The click takes the place of the password; a second factor is asked for as ever. */

@@ -9,13 +9,13 @@ import { codeAt } from '../../../test/totp.ts';
 import { addOperator, goodPassword } from '../../../test/visitor.ts';
 
 let clock = Date.parse('2026-11-16T08:00:10Z');
-const { service: { db, url } } = await useConsole({ DEMO: 'on', ADMIN_PASSWORD: 'a password that is set' }, { now: () => clock });
+const { service: { db, url } } = await useConsole({ DEMO: 'on', ADMIN_PASSWORD: 'a password that is set' }, { now: () => clock, demoEntry: 'token' });
 await addOperator(db, 'ada@trust.example');
 await addOperator(db, 'admin');
 
 test('one click on the start page of the demo opens the console', async () => {
   const { page, complaints } = await openPage();
-  await page.goto(`${url}/`);
+  await page.goto(`${url}/?entry=token`);
   await Promise.all([page.waitForURL(`${url}/console`), page.click('text=Open the console')]);
   assert.deepEqual([await page.textContent('h1'), await page.textContent('.who a'), complaints], ['Overview', 'Operator admin', []]);
 });

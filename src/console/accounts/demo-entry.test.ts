@@ -1,13 +1,17 @@
 // Tests the demo's one click to the console: it opens for whoever sits at the machine, and for nobody as soon as any one of its
 // conditions is missing.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { request } from 'node:http';
-import { test } from 'node:test';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { after, test } from 'node:test';
 import { useConsole } from '../../../test/console.ts';
 import { addOperator } from '../../../test/visitor.ts';
 
 const settings = { DEMO: 'on', ADMIN_PASSWORD: 'a password that is set' };
-const { service: { db, url, join } } = await useConsole(settings);
+const entry = 'the token of these tests';
+const { service: { db, url, join } } = await useConsole(settings, { demoEntry: entry });
+const startPage = `/?${new URLSearchParams({ entry })}`;
 await addOperator(db, 'admin');
 const { port } = new URL(url);
 
@@ -32,10 +36,10 @@ const shows = ({ text }: Seen) => /action="\/console\/demo"[^]*Open the console/
 const formOf = ({ cookies, text }: Seen) => ({
   cookie: cookies[0]?.split(';', 1)[0] ?? '', token: /action="\/console\/demo"[^>]*><input type="hidden" name="token" value="([^"]+)"/.exec(text)?.[1] ?? '',
 });
-const own = formOf(await ask(`${url}/`, 'GET', {}));
+const own = formOf(await ask(url + startPage, 'GET', {}));
 
-async function click(headers: Record<string, string> = {}, at = url, form = own): Promise<Seen> {
-  return ask(`${at}/console/demo`, 'POST', { cookie: form.cookie, ...headers }, { token: form.token });
+async function click(headers: Record<string, string> = {}, at = url, form = own, given = entry): Promise<Seen> {
+  return ask(`${at}/console/demo`, 'POST', { cookie: form.cookie, ...headers }, { token: form.token, entry: given });
 }
 
 async function assertShut(what: string, seen: Seen): Promise<void> {
@@ -43,8 +47,8 @@ async function assertShut(what: string, seen: Seen): Promise<void> {
   assert.ok(!seen.cookies.some((one) => one.startsWith('schoolbell_console')), what);
 }
 
-test('one click on the start page, or where one signs in, opens the console as admin, and the trail says so', async () => {
-  for (const [at, path] of [[`${url}/`, '/'], [`${url}/console/sign-in`, '/console/sign-in']] as const) assert.ok(shows(await ask(at, 'GET', {})), path);
+test('one click on the start page that the printed link opens leads to the console as admin, and the trail says so', async () => {
+  assert.ok(shows(await ask(url + startPage, 'GET', {})));
   const opened = await click({ 'sec-fetch-site': 'same-origin', origin: url });
   assert.deepEqual([opened.status, opened.location], [303, '/console']);
   assert.ok(!opened.cookies.some((one) => one.startsWith('schoolbell_known')), 'nobody has shown a password: the browser is not a known one');
@@ -60,7 +64,7 @@ test('one click on the start page, or where one signs in, opens the console as a
 
 test('only at a literal loopback address', async () => {
   for (const host of [`127.0.0.1:${port}`, '127.0.0.1', `localhost:${port}`, 'localhost', `[::1]:${port}`, '[::1]']) {
-    assert.ok(shows(await ask(`${url}/`, 'GET', { host })), host);
+    assert.ok(shows(await ask(url + startPage, 'GET', { host })), host);
     assert.equal((await click({ host })).status, 303, host);
   }
   const strange = [
@@ -69,8 +73,7 @@ test('only at a literal loopback address', async () => {
     '127.0.0.1 evil.example',
   ];
   for (const host of strange) {
-    assert.ok(!shows(await ask(`${url}/`, 'GET', { host })), host);
-    assert.ok(!shows(await ask(`${url}/console/sign-in`, 'GET', { host })), host);
+    assert.ok(!shows(await ask(url + startPage, 'GET', { host })), host);
     await assertShut(host, await click({ host }));
   }
 });
@@ -82,7 +85,7 @@ test('not if anything speaks of a proxy', async () => {
     'x-envoy-external-address', 'x-original-url', 'x-remote-addr', 'x-originating-ip', 'x-host', 'x-proxyuser-ip',
   ];
   for (const name of added) {
-    assert.ok(!shows(await ask(`${url}/`, 'GET', { [name]: '127.0.0.1' })), name);
+    assert.ok(!shows(await ask(url + startPage, 'GET', { [name]: '127.0.0.1' })), name);
     await assertShut(name, await click({ [name]: '127.0.0.1' }));
   }
 });
@@ -97,8 +100,7 @@ const missing: [what: string, env: Record<string, string>][] = [
 for (const [what, env] of missing) {
   test(`not if ${what}`, async () => {
     const other = await join({ ...settings, ...env });
-    assert.ok(!shows(await ask(`${other.url}/`, 'GET', {})), 'on the start page');
-    assert.ok(!shows(await ask(`${other.url}/console/sign-in`, 'GET', {})), 'where one signs in');
+    assert.ok(!shows(await ask(other.url + startPage, 'GET', {})));
     await assertShut(what, await click({}, other.url));
   });
 }
@@ -111,6 +113,21 @@ test('not from a page of another site, another port included, nor without the to
   await assertShut('no cookie', await click({}, url, { ...own, cookie: '' }));
   await assertShut('the cookie of somebody else', await click({}, url, { ...own, cookie: `${own.cookie}x` }));
   assert.ok([404, 405].includes((await ask(`${url}/console/demo`, 'GET', {})).status), 'a link does nothing');
+});
+
+test('not without the token of the printed link, as through a TCP forwarder', async () => {
+  const forwarder = createServer((near) => void near.pipe(connect(Number(port), '127.0.0.1')).pipe(near)).listen(0, '127.0.0.1');
+  after(() => forwarder.close());
+  await once(forwarder, 'listening');
+  const through = `http://127.0.0.1:${(forwarder.address() as AddressInfo).port}`;
+  for (const path of ['/', '/?entry=', '/?entry=another', '/console/sign-in']) assert.ok(!shows(await ask(through + path, 'GET', {})), path);
+  // A form token can be had from any page.
+  const signIn = await ask(`${through}/console/sign-in`, 'GET', {});
+  const form = { cookie: signIn.cookies[0]?.split(';', 1)[0] ?? '', token: /name="token" value="([^"]+)"/.exec(signIn.text)?.[1] ?? '' };
+  assert.ok(form.cookie && form.token);
+  for (const given of ['', 'another', `${entry}x`]) await assertShut(given, await click({}, through, form, given));
+  const other = await join(settings, { demoEntry: undefined });
+  await assertShut('a process without a token', await click({}, other.url, form, ''));
 });
 
 test('a second factor is asked for all the same', async () => {
