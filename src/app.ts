@@ -231,7 +231,10 @@ export function createApp({ config, pools, seal, now = Date.now, slowReader = sl
     const pages = { db: pools.console, prefer: createPrefer({ db: pools.console }, parts.replicas && { db: parts.replicas.console }, { health }) };
     const holds = parts.holds ?? holdLimits;
     const trying = { tokens, readSurfaces, send: createSend(app, config.publicUrl), demo: parts.demo && { rp: parts.demo.rp, estab: parts.demo.estab } };
-    consoleRoutes(api, { ...pages, changes, tries: signIns, seal, config, demoEntry: parts.demoEntry, hashing, providers, uploads, holds, trying, openings, retained, now });
+    const { demoEntry } = parts;
+    consoleRoutes(api, {
+      ...pages, changes, tries: signIns, seal, config, demoEntry, hashing, providers, uploads, holds, trying, openings, retained, now,
+    });
     identityRoutes(api, { db: changes, hashing, publicUrl: config.publicUrl, pictures, requireCaller: requireIdentity });
     signInRoutes(api, { db: changes, tries: signIns, hashing, publicUrl: config.publicUrl, sendsMail });
     oidcRoutes(api, { db: changes, tries: signIns, hashing, seal, publicUrl: config.publicUrl });

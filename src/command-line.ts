@@ -46,9 +46,9 @@ import { version } from './version.ts';
 
 export const commands: readonly Command[] = [
   ...schoolCommands, ...sourceCommands, ...uploadTokenCommands, ...applicationCommands, ...applicationShowCommands, ...secretCommands, ...keyCommands,
-  ...authorisationCommands, ...loginCommands, ...rosterCommands, ...rosterLookCommands, ...importCommands, ...historyCommands, ...collectCommands, ...deliveryCommands,
-  ...targetCommands, ...inboxCommands, ...mailCommands, ...workCommands, ...operatorCommands, ...developerCommands, ...auditCommands, ...statusCommands,
-  ...settingsCommands, ...backupCommands, ...sandboxCommands,
+  ...authorisationCommands, ...loginCommands, ...rosterCommands, ...rosterLookCommands, ...importCommands, ...historyCommands, ...collectCommands,
+  ...deliveryCommands, ...targetCommands, ...inboxCommands, ...mailCommands, ...workCommands, ...operatorCommands, ...developerCommands, ...auditCommands,
+  ...statusCommands, ...settingsCommands, ...backupCommands, ...sandboxCommands,
 ];
 
 /** Runs until it is told to end, by a signal, and ends the process. */

@@ -1,15 +1,16 @@
 // The service as processes: first start, clean end, several on one folder, as whom, and what they leave behind.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { connect as connectSocket, createServer, type AddressInfo, type Socket } from 'node:net';
-import { dirname, join, sep } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
-  assertNoServer, assertStopped, backends, children, clone, command, copyTree, curlLines, derivedPlaces, ended, eventually, holdDemoStill, home, isRoot,
-  launch, launchService, listsDemo, longest, nobody, openList, readyStatus, repository, servesAgain, signalAll, sizes, standing, start, stop, token,
+  assertNoServer, assertStopped, backends, children, clone, command, copyTree, curlLines, derivedPlaces, ended, eventually, filesOfNobody, holdDemoStill,
+  home, isRoot, launch, launchService, listsDemo, longest, nobody, openList, passable,
+  readyStatus, repository, servesAgain, signalAll, sizes, standing, start, stop, token,
   type Options,
 } from './processes.ts';
 import { freePort } from './free-port.ts';
@@ -264,17 +265,6 @@ test('as root, from a clone and with a DATA_DIR that only root may enter', { ...
   assert.equal(((await command(join(closed, 'data'), ['school', 'list'], { tree })) as unknown[]).length, 1);
   assert.equal(existsSync(join(cluster, 'postmaster.pid')), false);
 });
-
-const passable = (path: string) =>
-  realpathSync(path)
-    .split(sep)
-    .every((_, at, parts) => (statSync(parts.slice(0, at + 1).join(sep) || sep).mode & 0o001) !== 0);
-
-/** Those that were made since; where others make and remove files meanwhile, what `find` complains about says nothing. */
-function filesOfNobody(places: string[], since: string, except: string): string {
-  const others = [except, '*/schoolbell-process-*/'].flatMap((path) => ['-not', '-path', `${path}*`]);
-  return spawnSync('find', [...places, '-xdev', '-user', String(nobody), '-newer', since, ...others], { encoding: 'utf8' }).stdout;
-}
 
 test(
   'as an ordinary user nothing outside DATA_DIR is touched',

@@ -1,11 +1,13 @@
 // In charge of the service as processes, for tests: started from the repository or a copy of it, looked at through /proc, and
 // cleared away.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmdirSync, rmSync, symlinkSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import {
+  chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmdirSync, rmSync, statSync, symlinkSync,
+} from 'node:fs';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { after, afterEach } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from './free-port.ts';
@@ -223,4 +225,15 @@ export const readyStatus = async ({ url }: Running) => (await fetch(`${url}/read
 export async function servesAgain(running: Running, dataDir: string): Promise<void> {
   await eventually('the service is ready again', async () => (await readyStatus(running)) === 200);
   await eventually('it gives tokens again', async () => (await askToken(running, dataDir)).status === 200);
+}
+
+export const passable = (path: string) =>
+  realpathSync(path)
+    .split(sep)
+    .every((_, at, parts) => (statSync(parts.slice(0, at + 1).join(sep) || sep).mode & 0o001) !== 0);
+
+/** Those that were made since; where others make and remove files meanwhile, what `find` complains about says nothing. */
+export function filesOfNobody(places: string[], since: string, except: string): string {
+  const others = [except, '*/schoolbell-process-*/'].flatMap((path) => ['-not', '-path', `${path}*`]);
+  return spawnSync('find', [...places, '-xdev', '-user', String(nobody), '-newer', since, ...others], { encoding: 'utf8' }).stdout;
 }

@@ -56,6 +56,8 @@ async function tryAndGo(parts: ConsoleParts, request: FastifyRequest, reply: Fas
   return redirect(reply.header('set-cookie', cookiesOf(parts, opened)), opened.proven ? ownPath(to) : `${provePath}?to=${encodeURIComponent(ownPath(to))}`);
 }
 
+const demoHint = html`<p class="quiet">This is the demo. The link that the service printed when it started opens the console without a password.</p>`;
+
 type Given = { name: string; to: string; problem?: string };
 
 function show({ config, demoEntry }: ConsoleParts, request: FastifyRequest, reply: FastifyReply, { name, to, problem }: Given): FastifyReply {
@@ -72,8 +74,7 @@ ${renderInput({ name: 'password', label: 'Password', type: 'password', autocompl
   return sendCard(reply, {
     title: 'Sign in to the console',
     problem,
-    body: html`${demoEntry !== undefined && html`<p class="quiet">This is the demo. The link that the service printed when it started opens the console without a
-password.</p>`}
+    body: html`${demoEntry !== undefined && demoHint}
 ${form}
 <p><a href="${forgottenPath}">Forgotten your password?</a></p>
 <p class="quiet">For those who run this service, and for developers of applications. Schools go to <a href="/school">their pages</a>, pupils and staff

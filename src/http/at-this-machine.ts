@@ -17,7 +17,8 @@ const forwarding = new RegExp(
  */
 export function isAtThisMachine(config: Addresses, { headers, raw }: Pick<FastifyRequest, 'headers' | 'raw'>): boolean {
   const asked = /^(\[[0-9a-f:.]+\]|[^:]+)(?::\d+)?$/i.exec(headers.host ?? '')?.[1] ?? '';
-  return couldBeAtThisMachine(config) && isLoopbackName(asked.toLowerCase()) && raw.httpVersion !== '1.0' && !Object.keys(headers).some((name) => forwarding.test(name));
+  const speaksOfProxy = raw.httpVersion === '1.0' || Object.keys(headers).some((name) => forwarding.test(name));
+  return couldBeAtThisMachine(config) && isLoopbackName(asked.toLowerCase()) && !speaksOfProxy;
 }
 
 /** Whether the settings allow anybody to be recognised as being at this machine. */
