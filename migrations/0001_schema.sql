@@ -99,6 +99,13 @@ create table application (
   website text,
   privacy_notice text,
   contact text,
+  -- The last change of the callback URL: the URL before, the person, and the time.
+  callback_changed_from text,
+  callback_changed_by text,
+  callback_changed_at timestamptz,
+  -- Set while a developer's change of the callback URL to another host waits for the operator's confirmation: the host that was
+  -- confirmed last. Events that carry a secret wait until then.
+  confirmed_callback_host text,
   -- Whether the application receives an event for every change of an authorisation, not only for approvals.
   state_events boolean not null default false,
   -- Whether the demo created the application; only these can use the sandbox.

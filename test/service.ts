@@ -151,7 +151,8 @@ export async function useService(env: Record<string, string> = {}, { patience = 
       return given === undefined ? undefined : load(estab, given, { approve: true });
     },
     async addClient(rp, estabs, scopes = scopeNames.join(',')) {
-      const application = await addApplication(db, seal, { rp, name: `Application ${rp}`, callbackUrl: 'http://127.0.0.1:9/events', scopes, redirectUris: [] });
+      const callbackUrl = 'https://127.0.0.1:9/events';
+      const application = await addApplication(db, seal, { rp, name: `Application ${rp}`, callbackUrl, scopes, redirectUris: [] });
       const schoolSecrets: Record<string, string> = {};
       for (const estab of estabs) schoolSecrets[estab] = (await authorise(db, { rp, estab })).schoolSecret;
       const tokens = new Map<string, Promise<string>>();

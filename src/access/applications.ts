@@ -16,8 +16,11 @@ export type ApplicationSecretKind = Exclude<SecretKind, 'school'>;
 type Profile = { website?: string | undefined; privacyNotice?: string | undefined; contact?: string | undefined; stateEvents?: boolean | undefined };
 /** demo: it is there to rehearse with, and the sandbox may do things to it. */
 type Given = Profile & { rp: string; name: string; callbackUrl: string; scopes: string; redirectUris: readonly string[]; demo?: boolean };
-/** What is not given stays. */
-export type ApplicationChange = Profile & Partial<Record<'name' | 'callbackUrl' | 'scopes', string | undefined>> & { redirectUris?: readonly string[] };
+/** Values that are not given stay. `confirmCallback`: the operator confirms the host of the callback URL. */
+export type ApplicationChange = Profile &
+  Partial<Record<'name' | 'callbackUrl' | 'scopes', string | undefined>> & { redirectUris?: readonly string[]; confirmCallback?: boolean | undefined };
+/** The person who changes an application. A developer's change of the callback URL to another host waits for the operator. */
+export type Editor = { name: string; isDeveloper: boolean };
 
 export type Application = {
   rp: string;
@@ -30,6 +33,10 @@ export type Application = {
   website: string | null;
   privacyNotice: string | null;
   contact: string | null;
+  /** The last change of the callback URL; null if there was none. */
+  callbackChange: { from: string; by: string; at: string } | null;
+  /** Set while a developer's change of the callback URL to another host waits for the operator: the host that was confirmed last. */
+  confirmedCallbackHost: string | null;
   stateEvents: boolean;
   demo: boolean;
   created: Date;
@@ -97,17 +104,36 @@ export async function requireApplication(sql: Sql, rp: string): Promise<Applicat
 
 const columns = (sql: Sql) => sql`
   rp, name, client_id as "clientId", callback_url as "callbackUrl", redirect_uris as "redirectUris", required_scopes as "requiredScopes",
-  optional_scopes as "optionalScopes", website, privacy_notice as "privacyNotice", contact, state_events as "stateEvents", demo, created_at as created`;
+  optional_scopes as "optionalScopes", website, privacy_notice as "privacyNotice", contact,
+  case when callback_changed_at is not null then jsonb_build_object('from', callback_changed_from, 'by', callback_changed_by, 'at', callback_changed_at)
+    end as "callbackChange",
+  confirmed_callback_host as "confirmedCallbackHost", state_events as "stateEvents", demo, created_at as created`;
+
+/** Returns the host with its port: another port may belong to another program. */
+const callbackHostOf = (url: string) => new URL(url).host;
+
+/** Returns the confirmed host if events with secrets have to wait for the operator after this change, else null. */
+function findConfirmedHost(before: Application, { callbackUrl = before.callbackUrl, confirmCallback }: ApplicationChange, editor: Editor): string | null {
+  if (confirmCallback) return null;
+  if (callbackUrl === before.callbackUrl) return before.confirmedCallbackHost;
+  const confirmed = before.confirmedCallbackHost ?? callbackHostOf(before.callbackUrl);
+  return editor.isDeveloper && callbackHostOf(callbackUrl) !== confirmed ? confirmed : null;
+}
 
 /** Gives what it was and what it is. What follows from it for those who use it is for the caller, in the same transaction. */
-export async function changeApplication(tx: Tx, rp: string, change: ApplicationChange): Promise<{ before: Application; after: Application }> {
+export async function changeApplication(tx: Tx, rp: string, change: ApplicationChange, editor: Editor): Promise<{ before: Application; after: Application }> {
   requireUsable(change);
   const scopes: ScopeRequest | undefined = change.scopes === undefined ? undefined : parseScopes(change.scopes);
   await tx`select from application where rp = ${rp} for update`;
   const before = await requireApplication(tx, rp);
   const kept = (given: string | undefined, old: string | null) => (given === undefined ? old : given || null);
+  const moved = change.callbackUrl !== undefined && change.callbackUrl !== before.callbackUrl;
+  if (moved)
+    await tx`
+      update application set callback_changed_from = ${before.callbackUrl}, callback_changed_by = ${editor.name}, callback_changed_at = now()
+      where rp = ${rp}`;
   await tx`
-    update application set name = ${change.name ?? before.name}, callback_url = ${change.callbackUrl ?? before.callbackUrl},
+    update application set confirmed_callback_host = ${findConfirmedHost(before, change, editor)}, name = ${change.name ?? before.name}, callback_url = ${change.callbackUrl ?? before.callbackUrl},
       redirect_uris = ${[...(change.redirectUris ?? before.redirectUris)]}, required_scopes = ${scopes?.required ?? before.requiredScopes},
       optional_scopes = ${scopes?.optional ?? before.optionalScopes}, website = ${kept(change.website, before.website)},
       privacy_notice = ${kept(change.privacyNotice, before.privacyNotice)}, contact = ${kept(change.contact, before.contact)},

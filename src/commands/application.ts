@@ -1,7 +1,8 @@
 // In charge of the commands on applications.
 import { addApplication, requireApplication, searchApplications, type Application } from '../access/applications.ts';
 import { SchoolbellError } from '../errors.ts';
-import { requireOwnInbox } from '../notifications/inbox/require-target.ts';
+import { parseAllowList } from '../http/address-guard.ts';
+import { requireCallbackUrl } from '../notifications/inbox/require-target.ts';
 import { countSchoolsByState } from '../onboarding/application-schools.ts';
 import { editApplication } from '../onboarding/edit-application.ts';
 import { countApplication, removeApplication } from '../onboarding/remove-application.ts';
@@ -20,7 +21,10 @@ const options = {
   contact: { value: '<address>', help: 'whom schools write to, and who is told when calls fail' },
   'state-events': { value: '<on|off>', help: 'whether it is told of pausing, resuming, narrowing, declining and revoking' },
 } as const;
-const deciding = ({ db, seal, config }: Context) => ({ db, seal, publicUrl: config.publicUrl });
+const changeable = [...Object.keys(options), 'confirm-callback'];
+const placeOf = ({ publicUrl, outboundAllow }: Context['config']) => ({ publicUrl, allowed: parseAllowList(outboundAllow) });
+const deciding = ({ db, seal, config }: Context) => ({ db, seal, ...placeOf(config) });
+const operator = { name: 'operator', isDeveloper: false } as const;
 
 export const applicationCommands: readonly Command[] = [
   {
@@ -35,7 +39,7 @@ export const applicationCommands: readonly Command[] = [
       scopes: { ...options.scopes, required: true },
     },
     async run({ db, seal, config }, given) {
-      await requireOwnInbox(db, config.publicUrl, text(given, 'callback-url'), text(given, 'rp'));
+      await requireCallbackUrl(db, placeOf(config), text(given, 'callback-url'), text(given, 'rp'));
       const data = await addApplication(db, seal, {
         ...parseProfile(given),
         rp: text(given, 'rp'),
@@ -80,18 +84,23 @@ export const applicationCommands: readonly Command[] = [
     name: 'application edit',
     effect: 'changes',
     help: 'Changes what is given of an application; an empty text takes a redirect URI, website, privacy notice or contact away.',
-    options: { rp, ...options },
+    options: {
+      rp,
+      ...options,
+      'confirm-callback': { value: undefined, help: 'the host of the callback URL is right: events with secrets that waited for this go out' },
+    },
     async run(context, given) {
       const change = {
         ...parseProfile(given),
+        confirmCallback: given.options['confirm-callback'] === true ? true : undefined,
         name: optionalText(given, 'name'),
         callbackUrl: optionalText(given, 'callback-url'),
         scopes: optionalText(given, 'scopes'),
         ...(given.options['redirect-uri'] === undefined ? {} : { redirectUris: parseRedirectUris(given) ?? [] }),
       };
       if (Object.values(change).every((value) => value === undefined))
-        throw new SchoolbellError('invalid_request', `nothing is to be changed: give one of ${Object.keys(options).map((name) => `--${name}`).join(', ')}`);
-      const { application, narrowed, moved } = await editApplication(deciding(context), text(given, 'rp'), change);
+        throw new SchoolbellError('invalid_request', `nothing is to be changed: give one of ${changeable.map((name) => `--${name}`).join(', ')}`);
+      const { application, narrowed, moved } = await editApplication(deciding(context), text(given, 'rp'), change, operator);
       return {
         data: { ...application, narrowed, moved },
         lines: [
@@ -140,12 +149,22 @@ function renderScopes({ requiredScopes, optionalScopes }: Application): string {
   return [...requiredScopes, ...optionalScopes.map((scope) => `${scope}:optional`)].join(',');
 }
 
+function describeCallback({ rp, callbackChange, confirmedCallbackHost }: Application): Record<string, string> {
+  return {
+    ...(callbackChange ? { 'callback URL changed': `${callbackChange.at} by ${callbackChange.by}, before: ${callbackChange.from}` } : {}),
+    ...(confirmedCallbackHost !== null
+      ? { 'to confirm': `the host before was ${confirmedCallbackHost}; events with secrets wait: application edit --rp ${rp} --confirm-callback` }
+      : {}),
+  };
+}
+
 export function describeApplication(one: Application): string[] {
   return renderPairs({
     rp: one.rp,
     name: one.name,
     'client id': one.clientId,
     'callback URL': one.callbackUrl,
+    ...describeCallback(one),
     scopes: renderScopes(one),
     'redirect URIs': one.redirectUris.join(' ') || 'none',
     website: one.website ?? 'none',

@@ -2,6 +2,8 @@
 import { isDemoSchool } from '../collection/steer-demo.ts';
 import { SchoolbellError } from '../errors.ts';
 import { controls, type Control } from '../sandbox/controls.ts';
+import { parseAllowList } from '../http/address-guard.ts';
+import { requireCallbackUrl } from '../notifications/inbox/require-target.ts';
 import { makeDemoApplication } from '../sandbox/demo-application.ts';
 import { parseValues, type Field } from '../sandbox/field.ts';
 import { renderStanding } from '../sandbox/routes.ts';
@@ -38,10 +40,13 @@ export const sandboxCommands: readonly Command[] = [
     },
     async run({ db, seal, config }, given) {
       requireSandbox(config);
+      const [rp, callbackUrl] = [optionalText(given, 'rp'), optionalText(given, 'callback-url')];
+      const { publicUrl, outboundAllow } = config;
+      if (callbackUrl !== undefined) await requireCallbackUrl(db, { publicUrl, allowed: parseAllowList(outboundAllow) }, callbackUrl, rp ?? '');
       const data = await makeDemoApplication(db, seal, {
         name: text(given, 'name'),
-        rp: optionalText(given, 'rp'),
-        callbackUrl: optionalText(given, 'callback-url'),
+        rp,
+        callbackUrl,
         estab: optionalText(given, 'estab'),
       });
       return { data, lines: [...renderPairs(data), shownOnce] };

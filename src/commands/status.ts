@@ -49,6 +49,7 @@ const kindNames: Readonly<Record<Exclude<NeedKind, 'service'>, string>> = {
   failing: 'failing schools',
   stale: 'stale schools',
   target: 'failing targets',
+  callback: 'callback URLs',
   proposal: 'schools to confirm',
   unsent: 'unsent invitations',
   invitation: 'unanswered invitations',

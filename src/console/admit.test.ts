@@ -64,7 +64,7 @@ test('a place for developers is of an application, or of themselves', () => {
 /** What of an application stays the operator's. */
 test('what is of an application and not for its developers is a list that is compared', () => {
   const closed = [...pages, ...actions].filter(({ path, developers }) => path.startsWith(ofApplication) && !developers).map(({ path }) => path);
-  assert.deepEqual(closed, [`${ofApplication}/remove`, `${ofApplication}/remove/confirm`]);
+  assert.deepEqual(closed, [`${ofApplication}/remove`, `${ofApplication}/confirm-callback`, `${ofApplication}/remove/confirm`]);
 });
 
 test('what a developer may do leads back to a page that is for developers', () => {

@@ -24,7 +24,7 @@ import { inboxDoor } from './applications/inbox-door.ts';
 import { editInboxAction, endingInboxActions, inboxPage } from './applications/inbox.ts';
 import { inboxCallPage, revealCallAction } from './applications/inbox-call.ts';
 import { addInboxAction, inboxesPage } from './applications/inboxes.ts';
-import { editApplicationAction, editApplicationPage } from './applications/edit.ts';
+import { confirmCallbackAction, editApplicationAction, editApplicationPage } from './applications/edit.ts';
 import { applicationsPage } from './applications/list.ts';
 import { newApplicationAction, newApplicationPage } from './applications/new.ts';
 import { removeApplicationAction, removeApplicationPage } from './applications/remove.ts';
@@ -87,7 +87,7 @@ export const actions: readonly Action[] = [
   saveSourceAction, testSourceAction, collectAction, demoModeAction, uploadAction, approveHeldAction, discardHeldAction,
   openMailAction, sendMailAction, retryWorkAction, rotateKeysAction, backUpNowAction,
   replayFailedAction, replayAction, ...targetActions,
-  newApplicationAction, editApplicationAction, removeApplicationAction, inviteSchoolAction, rotateSecretAction, endOldSecretAction,
+  newApplicationAction, editApplicationAction, confirmCallbackAction, removeApplicationAction, inviteSchoolAction, rotateSecretAction, endOldSecretAction,
   replayFailedOfApplicationAction, replayOfApplicationAction, ...targetOfApplicationActions,
   ...developersActions,
   addInboxAction, editInboxAction, revealCallAction, ...endingInboxActions, tryAction, ...sandboxActions,

@@ -9,7 +9,7 @@ export type AllowList = readonly [Address, number][];
 
 /** Why a call may not be made; the message is for whoever supplied the URL. */
 export class BlockedTarget extends Error {
-  readonly reason: 'invalid_url' | 'blocked_address';
+  readonly reason: 'invalid_url' | 'blocked_address' | 'plain_http';
 
   constructor(reason: BlockedTarget['reason'], message: string) {
     super(message);
@@ -83,6 +83,14 @@ export function requireAllowedAddress(text: string, allowed: AllowList): void {
     'blocked_address',
     `${address.toString()} is ${findBlock(address)?.name ?? 'blocked'}, not a public address; the operator can open it with OUTBOUND_ALLOW.`,
   );
+}
+
+/** Throws unless the address is inside `OUTBOUND_ALLOW`: only there may a secret travel over plain http. */
+export function requireOpenedAddress(text: string, allowed: AllowList): void {
+  const address = ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
+  if (address && allowed.some((range) => isWithin(address, range))) return;
+  const shown = address?.toString() ?? `"${text}"`;
+  throw new BlockedTarget('plain_http', `Secrets are sent over https. Plain http is allowed only to addresses inside OUTBOUND_ALLOW, and ${shown} is not.`);
 }
 
 export function isLiteral(hostname: string): boolean {

@@ -17,6 +17,10 @@ const ofCall: Readonly<Record<ErrorClass, Known>> = {
     what: 'The address is not public, so that it was not called.',
     advice: 'If the receiver is meant to be inside your network, open its range with OUTBOUND_ALLOW; otherwise the application has to register another URL.',
   },
+  plain_http: {
+    what: 'The event carries a secret and waits: the callback URL uses plain http.',
+    advice: 'The application needs a callback URL that begins with https: application edit --callback-url. Then the event is sent at once.',
+  },
   dns_error: {
     what: 'The name of the receiver could not be resolved.',
     advice: 'Ask the application whether the name in its URL is right and its DNS works; look whether this machine resolves other names.',
@@ -49,6 +53,10 @@ const ofCall: Readonly<Record<ErrorClass, Known>> = {
 };
 
 const ofOurs: Readonly<Record<string, Known>> = {
+  callback_unconfirmed: {
+    what: 'The event carries a secret and waits: a developer moved the callback URL to another host.',
+    advice: 'Ask the application whether the new host is right, then confirm it on its page or by application edit --confirm-callback.',
+  },
   redirect: {
     what: 'The receiver answered with a redirect, which is never followed.',
     advice: 'The application has to register the URL that it redirects to.',

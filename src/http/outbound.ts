@@ -6,7 +6,7 @@ import type dns from 'node:dns';
 import type { Socket } from 'node:net';
 import { callbackify } from 'node:util';
 import type { Agent, buildConnector } from 'undici';
-import { BlockedTarget, isLiteral, parseTarget, requireAllowedAddress, type AllowList } from './address-guard.ts';
+import { BlockedTarget, isLiteral, parseTarget, requireAllowedAddress, requireOpenedAddress, type AllowList } from './address-guard.ts';
 import { Exchange, TimedOut, TooLarge } from './exchange.ts';
 import { lately } from './lately.ts';
 import { resolveName, type ResolveName } from './resolve-name.ts';
@@ -14,8 +14,18 @@ import { resolveName, type ResolveName } from './resolve-name.ts';
 export type OutboundLimits = { connectMs: number; totalMs: number; readBytes: number; keptBytes: number };
 export const outboundLimits: OutboundLimits = { connectMs: 5_000, totalMs: 20_000, readBytes: 64 * 1024, keptBytes: 16 * 1024 };
 
-/** totalMs: where less time will do than the others have. */
-export type OutboundCall = { method: string; url: string; headers: Record<string, string>; body: Uint8Array | null; totalMs?: number | undefined };
+/**
+ * `totalMs`: a shorter limit than the usual one. `secret`: the body carries a secret, so that plain http goes only to addresses inside
+ * OUTBOUND_ALLOW.
+ */
+export type OutboundCall = {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body: Uint8Array | null;
+  totalMs?: number | undefined;
+  secret?: boolean;
+};
 
 /** Where the time went, in milliseconds; a connection that was kept open has no first three. */
 export type Timings = { dns?: number; connect?: number; tls?: number; firstByte?: number; total: number };
@@ -23,6 +33,7 @@ export type Timings = { dns?: number; connect?: number; tls?: number; firstByte?
 export const errorClasses = [
   'invalid_url',
   'blocked_address',
+  'plain_http',
   'dns_error',
   'connection_refused',
   'connection_reset',
@@ -51,6 +62,9 @@ export type Outbound = { call(call: OutboundCall): Promise<OutboundResult>; clos
 /** Where a connection leads, and how long it took to open; told to the first call that uses it. */
 type Reached = { address: string | undefined; phases: Pick<Timings, 'dns' | 'connect' | 'tls'> };
 
+/** The rule that every literal, resolved and connected address is held against. */
+type RequireAddress = (address: string, allowed: AllowList) => void;
+
 const connectionsPerOrigin = 16;
 const mostTargets = 1_000;
 const findTarget = lately(parseTarget, mostTargets);
@@ -59,14 +73,14 @@ const kept: Reached['phases'] = {};
 export function createOutbound(allowed: AllowList, limits: OutboundLimits = outboundLimits, resolve: ResolveName = resolveName): Outbound {
   const sockets = new WeakMap<Socket, Reached>();
   let begins: Reached | undefined;
-  let opened: Promise<Agent> | undefined;
-  let agent: Agent | undefined;
+  const opened = new Map<RequireAddress, Promise<Agent>>();
+  const agents = new Map<RequireAddress, Agent>();
 
-  /** With the first call, and the library with it: 14 MB, which a service that calls nobody does not need. */
-  async function openAgent(): Promise<Agent> {
+  /** Opens the agent with the first call, and loads the library with it: 14 MB, which a service that calls nobody does not need. */
+  async function openAgent(requireAddress: RequireAddress): Promise<Agent> {
     const { Agent, buildConnector } = await import('undici');
     return new Agent({
-      connect: guardedConnect(buildConnector, allowed, limits, sockets, resolve),
+      connect: guardedConnect(buildConnector, (address) => requireAddress(address, allowed), limits, sockets, resolve),
       connections: connectionsPerOrigin,
       pipelining: 1,
       headersTimeout: 0,
@@ -86,8 +100,19 @@ export function createOutbound(allowed: AllowList, limits: OutboundLimits = outb
   };
   subscribe('undici:client:sendHeaders', onSent);
 
-  async function call({ method, url, headers, body, totalMs = limits.totalMs }: OutboundCall): Promise<OutboundResult> {
-    const open = (agent ??= await (opened ??= openAgent()));
+  /** A connection that was opened under one rule is never used under the other, so each rule has an agent of its own. */
+  async function findAgent(requireAddress: RequireAddress): Promise<Agent> {
+    const ready = agents.get(requireAddress);
+    if (ready) return ready;
+    const opening = opened.get(requireAddress) ?? openAgent(requireAddress);
+    opened.set(requireAddress, opening);
+    agents.set(requireAddress, await opening);
+    return opening;
+  }
+
+  async function call({ method, url, headers, body, totalMs = limits.totalMs, secret = false }: OutboundCall): Promise<OutboundResult> {
+    const rule = secret && /^http:/i.test(url) ? requireOpenedAddress : requireAllowedAddress;
+    const open = agents.get(rule) ?? (await findAgent(rule));
     return new Promise((tell) => {
       const started = performance.now();
       const reached: Reached = { address: undefined, phases: kept };
@@ -115,21 +140,21 @@ export function createOutbound(allowed: AllowList, limits: OutboundLimits = outb
     call,
     async close() {
       unsubscribe('undici:client:sendHeaders', onSent);
-      await opened?.then((agent) => agent.destroy(), () => {});
+      await Promise.all([...opened.values()].map((opening) => opening.then((agent) => agent.destroy(), () => {})));
     },
   };
 }
 
 function guardedConnect(
   build: typeof buildConnector,
-  allowed: AllowList,
+  requireAddress: (address: string) => void,
   limits: OutboundLimits,
   sockets: WeakMap<Socket, Reached>,
   resolve: ResolveName,
 ): buildConnector.connector {
   const resolveAllowed = callbackify(async (name: string) => {
     const addresses = await resolve(name);
-    for (const { address } of addresses) requireAllowedAddress(address, allowed);
+    for (const { address } of addresses) requireAddress(address);
     return addresses;
   });
   return (options, callback) => {
@@ -149,7 +174,7 @@ function guardedConnect(
     }) as typeof dns.lookup;
     const hostname = options.hostname.replace(/^\[|\]$/g, '');
     try {
-      if (isLiteral(hostname)) requireAllowedAddress(hostname, allowed);
+      if (isLiteral(hostname)) requireAddress(hostname);
     } catch (refusal) {
       callback(refusal as Error, null);
       return;
@@ -163,7 +188,7 @@ function guardedConnect(
       connected = performance.now();
       socket.once('error', (fault) => socket.destroy(fault));
       try {
-        requireAllowedAddress(socket.remoteAddress ?? '', allowed);
+        requireAddress(socket.remoteAddress ?? '');
       } catch (refusal) {
         socket.destroy();
         callback(refusal as Error, null);

@@ -11,6 +11,8 @@ export type Mail = { estab: string; rp: string | null; to: string; subject: stri
 export type MailSettings = { smtpUrl: string; from: string };
 
 export const mailKind = 'mail';
+/** The `estab` of mails to the people of the console, which belong to no school. */
+export const noSchool = '';
 export const mailLane = 'mail';
 const mailsAtOnce = 4;
 const longestSeconds = 20;

@@ -2,6 +2,8 @@
 // command that says how things stand, so that both say the same. Of each kind so many are told, and whether there are more.
 import { listTroubledSchools, type SchoolTrouble, type TroubledSchool } from '../collection/troubled-schools.ts';
 import { listFailingMails, type FailingMail } from '../mail/failing-mails.ts';
+import { parseAllowList } from '../http/address-guard.ts';
+import { listCallbackTasks, type CallbackTask } from '../notifications/callback-tasks.ts';
 import { listTroubledTargets, type TroubledTarget } from '../notifications/troubled-targets.ts';
 import {
   listProposedSchools, listUnanswered, listUnsent, type ProposedSchool, type UnansweredInvitation, type UnsentInvitation,
@@ -9,7 +11,7 @@ import {
 import { checkRunning, type Checked } from './check-live.ts';
 import type { Finding } from './finding.ts';
 
-export const needKinds = ['service', 'held', 'failing', 'stale', 'target', 'proposal', 'unsent', 'invitation', 'mail'] as const;
+export const needKinds = ['service', 'held', 'failing', 'stale', 'target', 'callback', 'proposal', 'unsent', 'invitation', 'mail'] as const;
 export type NeedKind = (typeof needKinds)[number];
 
 /**
@@ -33,11 +35,13 @@ const toldOfEach = 5;
 
 /** Only kinds of which there is something, in their order. */
 export async function findNeeds(checked: Checked, most = toldOfEach): Promise<NeedsOfKind[]> {
-  const { db } = checked;
-  const [running, schools, targets, proposals, unsent, unanswered, mails] = await Promise.all([
+  const { db, config } = checked;
+  const { publicUrl, outboundAllow } = config;
+  const [running, schools, targets, callbacks, proposals, unsent, unanswered, mails] = await Promise.all([
     checkRunning(checked),
     listTroubledSchools(db, most + 1),
     listTroubledTargets(db, most + 1),
+    listCallbackTasks(db, { publicUrl, allowed: parseAllowList(outboundAllow) }, most + 1),
     listProposedSchools(db, most + 1),
     listUnsent(db, most + 1),
     listUnanswered(db, most + 1),
@@ -47,6 +51,7 @@ export async function findNeeds(checked: Checked, most = toldOfEach): Promise<Ne
     ...running.filter(({ verdict }) => verdict !== 'ok').map(describeFinding),
     ...schools.map(describeSchool),
     ...targets.map(describeTarget),
+    ...callbacks.map(describeCallback),
     ...proposals.map(describeProposal),
     ...unsent.map(describeUnsent),
     ...unanswered.map(describeInvitation),
@@ -105,6 +110,15 @@ function describeTarget({ id, rp, application, school, host, disabled, since, wh
     rp,
     id,
   };
+}
+
+function describeCallback({ rp, application, callbackUrl, confirmedHost, changedBy, since }: CallbackTask): Need {
+  const { host } = new URL(callbackUrl);
+  const what = confirmedHost === null
+    ? `${application}: its callback URL uses plain http (${host}), so that events with secrets wait`
+    : `${application}: ${changedBy} moved the callback URL from ${confirmedHost} to ${host}, and events with secrets wait until you confirm it`;
+  const todo = confirmedHost === null ? `application edit --rp ${rp} --callback-url <https URL>` : `application edit --rp ${rp} --confirm-callback`;
+  return { ...nobody, kind: 'callback', what, why: null, todo, since, urgent: true, rp };
 }
 
 function describeProposal({ estab, name, email, since, applications }: ProposedSchool): Need {

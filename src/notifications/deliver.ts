@@ -13,6 +13,7 @@ import { databases } from './databases.ts';
 import { eraseSecret } from './erase-secrets.ts';
 import type { EventFaults } from './event-faults.ts';
 import { keepAnswer } from './kept-answer.ts';
+import { forCallback } from './move-callback.ts';
 import { isOutdated } from './outdated.ts';
 import { renderSignature } from './sign.ts';
 import { isCallbackTest } from './test-callback.ts';
@@ -22,6 +23,9 @@ import { describeEvent } from './webhooks.ts';
 const alarming: readonly string[] = ['blocked_address', 'invalid_url'];
 
 type Call = { event: string; method: string; url: string; contentType?: string };
+
+/** Seconds until a call that waits for its callback URL is looked at again, in case nothing woke it. */
+const callbackLookSeconds = 3_600;
 
 /** answersFrom: addresses that are not public but whose answers are kept. faults: what the sandbox does, where there is one. */
 export type DeliveryOptions = { answersFrom?: AllowList; now?: (() => number) | undefined; faults?: EventFaults | undefined };
@@ -45,6 +49,7 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
           errorClass: 'not_authorised',
           detail: { message: 'the school does not authorise this at present, or the registration is gone' },
         };
+      if (found.unconfirmed) return waitForCallback('callback_unconfirmed', { message: 'a developer moved the callback URL to a host that nobody confirmed' });
       const instead = await faults?.before(work);
       if (instead) return instead;
       const {
@@ -71,7 +76,7 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
           errorClass: ownFault,
           detail: { message: 'the worker stood still for so long that another may make this call' },
         };
-      const result = await outbound.call({ method, url, headers, body });
+      const result = await outbound.call({ method, url, headers, body, ...(work.payload.sealed ? { secret: true } : {}) });
       const answered = judge(work, result, { method, url, headers }, answersFrom, now());
       const judged: Outcome = event === 'test' && answered.state === 'waiting' ? { ...answered, state: 'failed' } : answered;
       // It was made: that the sandbox cannot be asked is no reason to make it again.
@@ -82,7 +87,8 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
   };
 }
 
-type Found = { secrets: string[]; payload: Call; body: Uint8Array | null };
+/** `unconfirmed`: the call carries a secret, and its host waits for the operator's confirmation. */
+type Found = { secrets: string[]; payload: Call; body: Uint8Array | null; unconfirmed?: boolean };
 type Standing = {
   position: number;
   /** Of the authorisation; null where there is none. */
@@ -92,6 +98,8 @@ type Standing = {
   url: string | null;
   method: 'GET' | 'POST' | null;
   databaseName: string | null;
+  callbackUrl: string;
+  confirmedCallbackHost: string | null;
   rp: string;
   secretId: string;
   sealed: Uint8Array;
@@ -113,10 +121,11 @@ function createStandingFinder(db: Db, seal: Seal): (work: ClaimedWork) => Promis
     try {
       const rows = await db<Standing[]>`
         select pair.position::int - 1 as position, a.state, a.scopes, w.id as "webhookId", w.url, w.method, w.database_name as "databaseName",
-          s.rp, s.id as "secretId", s.sealed
+          p.callback_url as "callbackUrl", p.confirmed_callback_host as "confirmedCallbackHost", s.rp, s.id as "secretId", s.sealed
         from unnest(${batch.map(({ work }) => work.estab)}::text[], ${batch.map(({ work }) => work.rp ?? '')}::text[],
           ${batch.map(({ work }) => work.lane)}::text[]) with ordinality as pair (estab, rp, lane, position)
         join application_secret s on s.rp = pair.rp and s.kind = 'signing' and (s.valid_until is null or s.valid_until > now())
+        join application p on p.rp = pair.rp
         left join authorisation a on a.estab = pair.estab and a.rp = pair.rp
         left join webhook w on w.estab = pair.estab and w.rp = pair.rp and 'webhook ' || w.id = pair.lane
         order by s.created_at desc`;
@@ -155,6 +164,9 @@ function decide(work: ClaimedWork, rows: readonly Standing[], open: Open): Found
   if (!row || !mayHave(row, work)) return undefined;
   const secrets = rows.map(({ rp, secretId, sealed }) => open(sealed, sealedAs.signingSecret(rp, secretId)));
   const stored = { secrets, payload: work.payload as Call, body: openBody(work, open) };
+  // A secret goes to the callback URL of this moment and to no earlier one.
+  if (work.payload.sealed)
+    return { ...stored, payload: { ...stored.payload, url: row.callbackUrl }, unconfirmed: row.confirmedCallbackHost !== null };
   if (!row.webhookId || row.url === null || row.method === null) return stored;
   if (row.url === stored.payload.url && row.method === stored.payload.method) return stored;
   const { payload, body } = describeEvent({
@@ -212,6 +224,12 @@ function openOnce(seal: Seal): Open {
   };
 }
 
+/** Returns the outcome of a call that waits for a change or a confirmation of the callback URL. It uses up no attempt and is no failure of the receiver. */
+function waitForCallback(errorClass: string, detail: Record<string, unknown>): Outcome {
+  const uncounted = { charged: false, forgiven: true } as const;
+  return { success: false, state: 'waiting', delaySeconds: callbackLookSeconds, waitsFor: forCallback, errorClass, detail, ...uncounted };
+}
+
 function judge(work: ClaimedWork, result: OutboundResult, request: object, answersFrom: AllowList, now: number): Outcome {
   const { status, error, address, timings } = result;
   const answer = keepAnswer(result, { address: address ?? null, sealed: work.payload.sealed === true, answersFrom });
@@ -224,6 +242,7 @@ function judge(work: ClaimedWork, result: OutboundResult, request: object, answe
     ...(error ? { message: error.message } : {}),
   };
   const alarm = error && alarming.includes(error.class) ? { alarming: true as const } : {};
+  if (error?.class === 'plain_http') return waitForCallback(error.class, detail);
   const seen = { detail, ...(answer?.response ? { response: answer.response } : {}), ...alarm };
   // The status decides: a receiver that took the event and then fumbled its answer has taken it.
   const success = status !== undefined && status >= 200 && status < 300;

@@ -1,6 +1,10 @@
-// In charge of an application's callback URL that moves: whatever has not arrived goes to the new one, where nothing of what
-// held the old one back counts. The forms carry secrets, so that none goes to an address that was given up.
+// Follows a change of an application's callback URL: events that have not arrived go to the new URL, and the failures of the old one no
+// longer count. Events that waited for a confirmation of the URL are released here.
 import type { Tx } from '../db/connect.ts';
+import { wakeWork } from '../outbox/wake.ts';
+
+/** The reason (`waitsFor`) of events with secrets that wait until the callback URL is confirmed or uses https. */
+export const forCallback = 'callback';
 
 export const callbackLane = (rp: string) => `callback ${rp}`;
 export const hostOf = (url: string) => new URL(url).hostname.replace(/^\[|\]$/g, '');
@@ -10,7 +14,7 @@ export async function moveCallback(tx: Tx, rp: string, url: string, schools: rea
   // The lane comes first, here as everywhere.
   await tx`
     update lane set epoch = epoch + 1, host = ${hostOf(url)}, failures = 0, failing_since = null, open_until = null, openings = 0, warned_at = null,
-      disabled_at = null, disabled_why = null, next_at = case when paused_at is null then now() end
+      disabled_at = null, disabled_why = null, woken_at = clock_timestamp(), next_at = case when paused_at is null then now() end
     where key = ${callbackLane(rp)}`;
   let moved = 0;
   for (const estab of schools) {
@@ -21,4 +25,9 @@ export async function moveCallback(tx: Tx, rp: string, url: string, schools: rea
     moved += count;
   }
   return moved;
+}
+
+/** Makes events that waited for the callback URL due now. */
+export async function releaseCallback(tx: Tx, rp: string, schools: readonly string[]): Promise<void> {
+  for (const estab of schools) await wakeWork(tx, { estab, lane: callbackLane(rp) }, [forCallback]);
 }

@@ -1,22 +1,33 @@
 // In charge of what follows when an application is edited: calls that wait for its callback URL go to the new one, and no
 // school grants, or is asked for, what the application does not ask for any more. What it asks for besides is granted by
 // nobody until the school approves again.
-import { changeApplication, requireApplication, type Application, type ApplicationChange } from '../access/applications.ts';
+import { changeApplication, requireApplication, type Application, type ApplicationChange, type Editor } from '../access/applications.ts';
 import type { Sql, Tx } from '../db/connect.ts';
-import { requireOwnInbox } from '../notifications/inbox/require-target.ts';
-import { moveCallback } from '../notifications/move-callback.ts';
+import type { AllowList } from '../http/address-guard.ts';
+import { notifyCallbackChange } from '../mail/callback-changed.ts';
+import { requireCallbackUrl } from '../notifications/inbox/require-target.ts';
+import { moveCallback, releaseCallback } from '../notifications/move-callback.ts';
 import { changeScopes, type Deciding } from './approve.ts';
 
 export type Edited = { application: Application; narrowed: string[]; moved: number };
 
-export async function editApplication(deciding: Deciding, rp: string, change: ApplicationChange): Promise<Edited> {
-  const moved = await deciding.db.begin(async (tx) => {
-    const { before, after } = await changeApplication(tx, rp, change);
-    // One that is no longer there is no reason to refuse every other change.
-    if (before.callbackUrl !== after.callbackUrl) await requireOwnInbox(tx, deciding.publicUrl, after.callbackUrl, rp);
+/** `allowed`: OUTBOUND_ALLOW, inside which a callback URL may use plain http. */
+export type Editing = Deciding & { allowed: AllowList };
+
+export async function editApplication(deciding: Editing, rp: string, change: ApplicationChange, editor: Editor): Promise<Edited> {
+  const { db, publicUrl } = deciding;
+  // An unchanged URL is not validated: one that is no longer allowed is no reason to refuse every other change.
+  if (change.callbackUrl !== undefined && change.callbackUrl !== (await requireApplication(db, rp)).callbackUrl)
+    await requireCallbackUrl(db, deciding, change.callbackUrl, rp);
+  const moved = await db.begin(async (tx) => {
+    const { before, after } = await changeApplication(tx, rp, change, editor);
     const schools = await listSchools(tx, rp);
     if (change.scopes !== undefined) for (const estab of schools) await narrowInvitation(tx, estab, after);
-    return before.callbackUrl === after.callbackUrl ? 0 : moveCallback(tx, rp, after.callbackUrl, schools);
+    if (before.confirmedCallbackHost !== null && after.confirmedCallbackHost === null) await releaseCallback(tx, rp, schools);
+    if (before.callbackUrl === after.callbackUrl) return 0;
+    const waits = after.confirmedCallbackHost !== null;
+    await notifyCallbackChange(tx, publicUrl, { application: after, from: before.callbackUrl, to: after.callbackUrl, waits, by: editor });
+    return moveCallback(tx, rp, after.callbackUrl, schools);
   });
   const application = await requireApplication(deciding.db, rp);
   return { application, narrowed: await narrowGrants(deciding, application), moved };

@@ -9,15 +9,13 @@ import { noteTry, requireTriesLeft, type TryLimit } from '../access/wrong-tries.
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { Letter } from '../mail/letter.ts';
-import { enqueueMail } from '../mail/mail.ts';
+import { enqueueMail, noSchool } from '../mail/mail.ts';
 import { forgottenHours, invitationDays, renderAdded, renderForgotten, renderInvitation } from './mails.ts';
 import { endSession, endSessionsOf, openSession, type Opened, type Role } from './sessions.ts';
 
 /** Shared with the links that schools and people ask for: so many of a kind from one address. */
 export const linkTries: TryLimit = { kind: 'link', what: 'links that were wrong or asked for', minutes: 10, most: { address: 20 } };
 
-/** Mails of the console are about no school. */
-const noSchool = '';
 
 type Addressed = { id: string; name: string; email: string };
 

@@ -12,6 +12,7 @@ import { isDeveloper, mayChange, type Page } from '../visit.ts';
 import { renderCredentials } from './credentials.ts';
 import { describeEdited } from './edit.ts';
 import { openApplication, renderApplicationPage, renderHeading } from './place.ts';
+import { renderCallbackChange } from './callback-change.ts';
 import { describeProfile, describeScopes } from './profile.ts';
 import { renderSchools } from './schools.ts';
 import { renderCallback } from './webhooks.ts';
@@ -40,7 +41,7 @@ export const applicationPage: Page = {
     return renderApplicationPage({ ...visit, notice: describeEdited(visit) }, application, {
       title: 'Application',
       tab: '',
-      body: html`<div class="halves">
+      body: html`${renderCallbackChange(visit, application, now())}<div class="halves">
 <section class="card">${renderHeading('Profile', mayChange(visit) && html`<a href="${at}/edit">Edit</a>`)}
 ${describeProfile(application)}</section>
 <section class="card">${renderHeading('What it asks schools for')}

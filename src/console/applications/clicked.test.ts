@@ -82,6 +82,15 @@ clickEach('applications', db, opened, {
     assert.match(await read('h1'), /^Reads/);
     return [{ rp: 'reader', detail: { ...addresses, name: 'Reads', contact: '', stateEvents: false, scopes: 'School,Student', redirectUris: '' } }];
   },
+  async '/console/applications/:rp/confirm-callback'() {
+    await db`
+      update application set confirmed_callback_host = 'before.example', callback_changed_from = 'https://before.example/', callback_changed_at = now(),
+        callback_changed_by = 'dev@reader.example' where rp = 'reader'`;
+    await open(`${list}/reader`);
+    await send('confirm-callback');
+    assert.deepEqual(await db`select from application where rp = 'reader' and confirmed_callback_host is not null`, []);
+    return [{ rp: 'reader', detail: { confirmCallback: true } }];
+  },
   async '/console/applications/:rp/schools/invite'() {
     await open(`${list}/reader/schools`);
     await send('invite-school', {

@@ -1,5 +1,6 @@
 // In charge of editing what is said about an application, and what it asks schools for.
 import type { Application, ApplicationChange } from '../../access/applications.ts';
+import { SchoolbellError } from '../../errors.ts';
 import { parseAllowList } from '../../http/address-guard.ts';
 import { createRequireTarget } from '../../notifications/inbox/require-target.ts';
 import { editApplication } from '../../onboarding/edit-application.ts';
@@ -49,8 +50,25 @@ export const editApplicationAction: Action = {
   async run({ db, changes, seal, config }, visit, form) {
     const application = await openApplication(db, visit);
     const change = isDeveloper(visit) ? await readOwnChange({ db, config }, application, form) : readChange(application, form);
-    const { narrowed, moved } = await editApplication({ db: changes, seal, publicUrl: config.publicUrl }, application.rp, change);
+    const editing = { db: changes, seal, publicUrl: config.publicUrl, allowed: parseAllowList(config.outboundAllow) };
+    const { narrowed, moved } = await editApplication(editing, application.rp, change, { name: visit.actor.name, isDeveloper: isDeveloper(visit) });
     return { to: addressOf(applicationPath(application.rp), { narrowed: countOf(narrowed.length), moved: countOf(moved) }) };
+  },
+};
+
+/** The operator's word that a host, to which a developer moved the callback URL, is right. */
+export const confirmCallbackAction: Action = {
+  path: `${applicationRoute}/confirm-callback`,
+  name: 'application edit',
+  done: 'The callback URL is confirmed. Events that waited for it are sent now.',
+  about: () => ({ detail: { confirmCallback: true } }),
+  async run({ db, changes, seal, config }, visit, form) {
+    const { rp, callbackUrl } = await openApplication(db, visit);
+    if (form.one('callback-url') !== callbackUrl)
+      throw new SchoolbellError('conflict', 'The callback URL was changed since you opened the page. Look at it again before you confirm it.');
+    const editing = { db: changes, seal, publicUrl: config.publicUrl, allowed: parseAllowList(config.outboundAllow) };
+    await editApplication(editing, rp, { confirmCallback: true }, { name: visit.actor.name, isDeveloper: false });
+    return { to: applicationPath(rp) };
   },
 };
 

@@ -2,7 +2,8 @@
 import { addApplication } from '../../access/applications.ts';
 import { html } from '../../http/html.ts';
 import { renderInput } from '../../http/pages/field.ts';
-import { requireOwnInbox } from '../../notifications/inbox/require-target.ts';
+import { parseAllowList } from '../../http/address-guard.ts';
+import { requireCallbackUrl } from '../../notifications/inbox/require-target.ts';
 import { renderDoing } from '../doing.ts';
 import { renderConsole } from '../layout.ts';
 import { addApplicationPath, applicationPath, applicationsPath } from '../links.ts';
@@ -44,7 +45,7 @@ export const newApplicationAction: Action = {
   about: (_visit, form) => ({ rp: form.one('rp').slice(0, 64), detail: describeProfileGiven(form) }),
   async run({ changes, seal, config }, visit, form) {
     const [rp, profile] = [form.one('rp'), readProfile(form)];
-    await requireOwnInbox(changes, config.publicUrl, profile.callbackUrl, rp);
+    await requireCallbackUrl(changes, { publicUrl: config.publicUrl, allowed: parseAllowList(config.outboundAllow) }, profile.callbackUrl, rp);
     const added = await addApplication(changes, seal, { ...profile, rp });
     return renderConsole(visit, {
       title: 'The secrets of the new application',

@@ -5,7 +5,7 @@ import { renderAgo } from '../../http/pages/moment.ts';
 import { addressOf } from '../../http/pages/pager.ts';
 import { describeSchoolState } from '../../onboarding/school-states.ts';
 import type { Need, NeedKind, NeedsOfKind } from '../../needs/needs.ts';
-import { backupsPath, grantPath, heldPath, mailListPath, mailPath, schoolPath, schoolsPath, targetPath, targetsPath } from '../links.ts';
+import { applicationPath, backupsPath, grantPath, heldPath, mailListPath, mailPath, schoolPath, schoolsPath, targetPath, targetsPath } from '../links.ts';
 
 type Way = Readonly<{ label: string; path: string }>;
 /** badge: of how a school stands, as everywhere. all: where the rest of them is listed, which may be in two places. */
@@ -44,6 +44,11 @@ const shown: Readonly<Record<NeedKind, Shown>> = {
     badge: 'Target',
     way: ({ id }) => ({ label: 'See why', path: targetPath(id ?? '') }),
     all: [{ label: 'those that are disabled', path: inState(targetsPath, 'disabled') }, { label: 'those that fail', path: inState(targetsPath, 'failing') }],
+  },
+  callback: {
+    title: 'Callback URLs that may not receive secrets',
+    badge: 'Callback URL',
+    way: (need) => ({ label: 'Look at it', path: applicationPath(need.rp ?? '') }),
   },
   proposal: {
     title: 'Schools that an application has named',

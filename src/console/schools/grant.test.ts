@@ -118,7 +118,7 @@ test('optional scopes are changed without a new secret', async () => {
   assert.equal(saved.location, `${pathOf('app')}?done=schools-estab-applications-rp-scopes`);
   assert.deepEqual(await scopesOf('app'), ['School', 'Student', 'Contact']);
   assert.equal((await admin.post(`${pathOf('asks')}/scopes`, { form: 'scopes' })).status, 409);
-  await db.begin((tx) => changeApplication(tx, 'app', { scopes: 'School,Student,Attendance:optional' }));
+  await db.begin((tx) => changeApplication(tx, 'app', { scopes: 'School,Student,Attendance:optional' }, { name: 'admin', isDeveloper: false }));
   const page = (await admin.get(pathOf('app'))).text;
   assert.match(page, /Parents and guardians <span class="badge good">Granted/, 'what is asked for no more and still granted is shown');
 });

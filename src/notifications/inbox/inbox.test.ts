@@ -286,14 +286,15 @@ test('an application has its own inboxes called, though the service has a privat
   });
   assert.match(await (await marks(at(foreign))).text(), noInbox);
   assert.doesNotMatch(await (await marks(at(own))).text(), noInbox);
-  const edit = (callbackUrl: string) => editApplication({ db, seal, publicUrl: url }, 'reader', { callbackUrl });
+  const edit = (callbackUrl: string) =>
+    editApplication({ db, seal, publicUrl: url, allowed: [] }, 'reader', { callbackUrl }, { name: 'admin', isDeveloper: false });
   await assert.rejects(edit(at(foreign)), noInbox);
   await edit(at(own));
 });
 
 test('what is sent to an inbox arrives there, signed, with the school secret, and nothing leaves the process', async () => {
   const inbox = await make('Arrives');
-  await editApplication({ db, seal, publicUrl: url }, 'reader', { callbackUrl: at(inbox) });
+  await editApplication({ db, seal, publicUrl: url, allowed: [] }, 'reader', { callbackUrl: at(inbox) }, { name: 'admin', isDeveloper: false });
   await db`delete from outbox`;
   await service.work();
   try {

@@ -2,7 +2,7 @@
 import type { Db, Sql } from '../../db/connect.ts';
 import { SchoolbellError } from '../../errors.ts';
 import type { AllowList } from '../../http/address-guard.ts';
-import { requireCallable } from '../../http/callable.ts';
+import { findPlainHttpFault, requireCallable } from '../../http/callable.ts';
 import { findInbox } from './address.ts';
 
 /** Throws unless that application may have it called; gives a remark, if there is one. */
@@ -15,9 +15,11 @@ export function createRequireTarget(db: Db, publicUrl: string, allowed: AllowLis
   };
 }
 
-/** A callback URL is judged by the guard at every call, and here by whose it is. */
-export async function requireOwnInbox(sql: Sql, publicUrl: string, url: string, rp: string): Promise<void> {
-  await isOwnInbox(sql, publicUrl, url, rp, `--callback-url "${url}"`);
+/** Throws unless the application may have this callback URL: an inbox of its own, https, or plain http inside OUTBOUND_ALLOW. */
+export async function requireCallbackUrl(sql: Sql, { publicUrl, allowed }: { publicUrl: string; allowed: AllowList }, url: string, rp: string): Promise<void> {
+  if (await isOwnInbox(sql, publicUrl, url, rp, `--callback-url "${url}"`)) return;
+  const fault = await findPlainHttpFault(url, allowed);
+  if (fault !== undefined) throw new SchoolbellError('invalid_request', `--callback-url "${url}": must begin with https://. ${fault}`);
 }
 
 /** An inbox of another application, or of none, is refused in the same words: whether it is there is nobody else's business. */

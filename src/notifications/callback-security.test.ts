@@ -1,0 +1,152 @@
+// Where events with school secrets may go: to https, to plain http only inside OUTBOUND_ALLOW, and after a developer moved the callback URL
+// to another host only once the operator has confirmed it. No test makes a call to an address outside this machine.
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { enter } from '../../test/console.ts';
+import { useReceiver } from '../../test/delivery.ts';
+import { useOnboarding } from '../../test/onboarding.ts';
+import { until } from '../../test/until.ts';
+import { parseAllowList } from '../http/address-guard.ts';
+import { createOutbound, type OutboundCall } from '../http/outbound.ts';
+import { approve } from '../onboarding/approve.ts';
+import { startWorker } from '../outbox/worker.ts';
+import { createDelivery } from './deliver.ts';
+
+const onboarding = await useOnboarding();
+const { db, service, url, receiver, run } = onboarding;
+const { seal } = service;
+const elsewhere = await useReceiver();
+const admin = await enter(service, 'admin');
+let [rp, estab, number] = ['', '', 0];
+
+beforeEach(async () => {
+  number += 1;
+  [rp, estab] = [`app-${number}`, `school-${number}`];
+  await service.addSchool(estab);
+  await service.rest();
+  // A test that failed halfway leaves no call behind that a worker of the next test would make.
+  await db`update outbox set state = 'cancelled', settled_at = now() where state = 'waiting' and kind = 'call'`;
+});
+
+const approveApp = () => approve({ db, seal, publicUrl: url }, { estab, rp, actor: 'operator' });
+const callsOf = () => db<{ state: string; attempts: number; uncounted: number; why: string | null }[]>`
+  select o.state, o.attempts, o.forgiven as uncounted,
+    (select error_class from outbox_attempt a where a.estab = o.estab and a.id = o.id order by number desc limit 1) as why
+  from outbox o where o.estab = ${estab} and o.rp = ${rp} and o.kind = 'call' order by o.seq`.then((rows) => rows.map((row) => ({ ...row })));
+const mailsTo = async () => (await db<{ to: string }[]>`
+  select payload ->> 'to' as to from outbox where kind = 'mail' and rp = ${rp} and payload ->> 'subject' like '%callback URL%' order by 1`).map(({ to }) => to);
+const tried = () => until('the call was tried', async () => (await callsOf()).some(({ attempts }) => attempts > 0));
+
+/** A developer at the console, who moves the callback URL. */
+async function moveAsDeveloper(callbackUrl: string, name = `dev-${rp}@app.example`): Promise<number> {
+  const developer = await enter(service, 'developer', name, [rp]);
+  return (await developer.post(`/console/applications/${rp}/edit/save`, { 'callback-url': callbackUrl, contact: 'contact@app.example' })).status;
+}
+
+test('a call with a secret over plain http is refused before a connection, unless every address is inside OUTBOUND_ALLOW', async () => {
+  const outside = '93.184.215.14';
+  const names: Record<string, string[]> = { 'mixed.example': ['127.0.0.1', outside], 'inside.example': ['127.0.0.1'], 'public.example': [outside] };
+  const resolve = async (name: string) => (names[name] ?? []).map((address) => ({ address, family: 4 }));
+  const outbound = createOutbound(parseAllowList(['127.0.0.0/8']), undefined, resolve);
+  try {
+    const call = async (target: string) =>
+      (await outbound.call({ method: 'POST', url: target, headers: {}, body: Buffer.from('x'), secret: true, totalMs: 3_000 })).error?.class;
+    for (const host of ['mixed.example', 'public.example', outside]) assert.equal(await call(`http://${host}:${receiver.port}/`), 'plain_http', host);
+    assert.equal(await call(`http://inside.example:${receiver.port}/inside`), undefined);
+    assert.equal(await call(`${receiver.origin}/literal`), undefined);
+  } finally {
+    await outbound.close();
+  }
+});
+
+test('an application cannot be given a callback URL with plain http outside OUTBOUND_ALLOW', async () => {
+  const options = { rp, name: 'App', scopes: 'School' };
+  await assert.rejects(run('application add', { ...options, 'callback-url': 'http://93.184.215.14/events' }), /https/);
+  const fields = { rp, name: 'App', 'scope-School': 'required', 'callback-url': 'http://93.184.215.14/events' };
+  assert.equal((await admin.post('/console/add-application/add', fields)).status, 400);
+  assert.deepEqual(await db`select from application where rp = ${rp}`, []);
+  await onboarding.addAsking(rp);
+  await assert.rejects(run('application edit', { rp, 'callback-url': 'http://93.184.215.14/events' }), /https/);
+  await run('application edit', { rp, 'callback-url': 'https://app.example/events' });
+  assert.equal(await moveAsDeveloper('http://93.184.215.14/events'), 400);
+});
+
+test('an http URL from before receives events without secrets; those with a secret wait, which is an open task', async () => {
+  await onboarding.addAsking(rp, 'School', { callbackUrl: 'http://93.184.215.14/events' });
+  await db`update application set state_events = true where rp = ${rp}`;
+  const real = createOutbound(parseAllowList([]));
+  const calls: OutboundCall[] = [];
+  // Calls with a secret go through the guard, which refuses them; the others are recorded here, so that none leaves this machine.
+  const recording = {
+    ...real,
+    call: async (call: OutboundCall) => {
+      calls.push(call);
+      if (call.secret) return real.call(call);
+      return { status: 200, headers: {}, response: Buffer.alloc(0), error: undefined, address: undefined, timings: { total: 1 } };
+    },
+  };
+  const worker = await startWorker({ db, handlers: { call: createDelivery(db, seal, recording, '1.2.3') }, log: { warn() {}, error() {} }, pollMs: 20 });
+  try {
+    await approveApp();
+    await tried();
+    assert.deepEqual(await callsOf(), [{ state: 'waiting', attempts: 1, uncounted: 1, why: 'plain_http' }]);
+    await run('pause', { estab, rp });
+    await until('the state event was sent', () => calls.some(({ secret }) => !secret));
+    assert.match((await admin.get('/console')).text, new RegExp(`needs-callback[^]*href="/console/applications/${rp}"`));
+    await run('resume', { estab, rp });
+  } finally {
+    await worker.stop();
+    await real.close();
+  }
+  await run('application edit', { rp, 'callback-url': `${receiver.origin}/${rp}` });
+  await service.work();
+  await until('the event arrives at the new URL', () => onboarding.forms(rp).some(({ schoolSecret }) => schoolSecret?.startsWith('sb_school_')));
+  assert.doesNotMatch((await admin.get('/console')).text, new RegExp(`href="/console/applications/${rp}"`));
+});
+
+test("a developer's move to another host: events with a secret wait for the operator, who is shown the change", async () => {
+  await onboarding.addAsking(rp);
+  await db`update application set state_events = true, contact = 'contact@app.example' where rp = ${rp}`;
+  const colleague = await enter(service, 'developer', `colleague-${rp}@app.example`, [rp]);
+  await db`update console_account set email = sign_in_name where role = 'developer'`;
+  await enter(service, 'developer', `dev-${rp}@app.example`, [rp]);
+  await db`update console_account set email = sign_in_name where role = 'developer'`;
+  await approveApp();
+  assert.equal(await moveAsDeveloper(`${elsewhere.origin}/moved`), 303);
+  assert.deepEqual(await mailsTo(), [`colleague-${rp}@app.example`, 'contact@app.example']);
+  await service.work();
+  await tried();
+  assert.deepEqual(await callsOf(), [{ state: 'waiting', attempts: 1, uncounted: 1, why: 'callback_unconfirmed' }]);
+  const task = new RegExp(`needs-callback[^]*href="/console/applications/${rp}"`);
+  assert.match((await admin.get('/console')).text, task);
+  const page = (await admin.get(`/console/applications/${rp}`)).text;
+  assert.match(page, new RegExp(`dev-${rp}@app.example changed the callback URL`));
+  assert.match(page, /id="confirm-callback"/);
+  const own = (await colleague.get(`/console/applications/${rp}`)).text;
+  assert.deepEqual([own.includes('id="callback-change"'), own.includes('id="confirm-callback"')], [true, false]);
+  assert.equal((await colleague.post(`/console/applications/${rp}/confirm-callback`, { 'callback-url': `${elsewhere.origin}/moved` })).status, 404);
+  assert.equal((await admin.post(`/console/applications/${rp}/confirm-callback`, { 'callback-url': 'https://another.example/' })).status, 409);
+  assert.deepEqual(elsewhere.arrivals.filter(({ url: at }) => at === '/moved'), []);
+  await run('application edit', { rp, 'confirm-callback': true });
+  const holdsSecret = (body: Buffer) => body.toString().includes('schoolSecret=sb_school_');
+  await until('the event arrives', () => elsewhere.arrivals.some(({ url: at, body }) => at === '/moved' && holdsSecret(body)));
+  assert.doesNotMatch((await admin.get('/console')).text, task);
+});
+
+test('a new path on the same host, a way back, and a change by the operator need no confirmation', async () => {
+  await onboarding.addAsking(rp);
+  const waits = async () => (await db`select from application where rp = ${rp} and confirmed_callback_host is not null`).length > 0;
+  await moveAsDeveloper(`${receiver.origin}/${rp}/path`);
+  assert.equal(await waits(), false);
+  await moveAsDeveloper(`${elsewhere.origin}/moved`);
+  assert.equal(await waits(), true);
+  await moveAsDeveloper(`${receiver.origin}/${rp}`);
+  assert.equal(await waits(), false, 'back at the confirmed host');
+  await run('application edit', { rp, 'callback-url': `${elsewhere.origin}/by-operator` });
+  assert.equal(await waits(), false);
+  await moveAsDeveloper(`${receiver.origin}/${rp}`);
+  assert.equal((await admin.post(`/console/applications/${rp}/confirm-callback`, { 'callback-url': `${receiver.origin}/${rp}` })).status, 303);
+  await service.work();
+  await approveApp();
+  await until('the event arrives', () => onboarding.forms(rp).length > 0);
+});
