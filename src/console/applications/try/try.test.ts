@@ -41,7 +41,7 @@ test('each operation that takes a token is there, with a field for each of its p
     assert.match(page.text, /<form method="post" action="\/console\/applications\/own\.example\/try\/send#answer"/, key);
   }
   const one = await developer.get(`${at}?operation=variant-b.getStudent_B`);
-  assert.match(one.text, /id="path-id" name="path-id"[^]*id="query-fields"/);
+  assert.match(one.text, /id="path-sourcedId" name="path-sourcedId"[^]*id="query-fields"/);
   assert.match((await developer.get(`${at}?operation=school-data.writeAttendance`)).text, /This is no dry run[^]*<textarea id="body"/);
   assert.match((await developer.get(`${at}?operation=school-data.listWebhooks`)).text, /With url this is no dry run/, 'with a URL it registers one');
   assert.match((await developer.get(`${at}?operation=school-data.getOwnStudents`)).text, /With callbackUrl this is no dry run/);
@@ -120,8 +120,8 @@ test('who may not send, and what cannot be sent', async () => {
     [{ ...students, credential: '' }, 400, /Token: choose one/],
     [{ ...students, operation: 'variant-b.getToken_B' }, 400, /Operation: choose one/],
     [{ ...students, operation: '/console/schools' }, 400, /Operation: choose one/],
-    [{ operation: 'variant-b.getStudent_B', credential: 'variantBToken', estab: school, 'path-id': '..' }, 400, /would lead to another address/],
-    [{ operation: 'variant-b.getStudent_B', credential: 'variantBToken', estab: school, 'path-id': '.' }, 400, /would lead to another address/],
+    [{ operation: 'variant-b.getStudent_B', credential: 'variantBToken', estab: school, 'path-sourcedId': '..' }, 400, /would lead to another address/],
+    [{ operation: 'variant-b.getStudent_B', credential: 'variantBToken', estab: school, 'path-sourcedId': '.' }, 400, /would lead to another address/],
     [{ operation: 'variant-b.getStudent_B', credential: 'variantBToken', estab: school }, 400, /fill it in/],
     [{ operation: 'school-data.registerWebhook', credential: 'schoolToken', estab: school, body: '{' }, 400, /Body: this is no JSON/],
     [{ operation: 'school-data.writeAttendance', credential: 'schoolToken', estab: school, 'header-idempotency-key': 'a\r\nb: c' }, 400, /printable ASCII/],
@@ -131,7 +131,7 @@ test('who may not send, and what cannot be sent', async () => {
     assert.match(problem(answer.text), words, JSON.stringify(fields));
   }
   for (const id of ['../../../../console/schools', '../users', '%2e%2e', 'a/b', '?x=1', '#', 'a\\..\\b', '…']) {
-    const { text } = await trySend({ operation: 'variant-b.getStudent_B', credential: 'variantBToken', estab: school, 'path-id': id });
+    const { text } = await trySend({ operation: 'variant-b.getStudent_B', credential: 'variantBToken', estab: school, 'path-sourcedId': id });
     assert.equal(statusOf(text), 404, id);
     assert.match(part(text, 'answered'), /imsx_/, `${id}: an answer of that operation`);
   }
