@@ -22,13 +22,14 @@ test('a developer is invited to one application, then to another, and seen by no
   assert.match((await schoolbell('developer list')).out, /nobody yet: invite somebody with: developer add/);
   await assertFails(/there is no application none/, 'developer add --rp none --email dev@app.example --name Dev');
   const added = await schoolbell('developer add --rp one --email Dev@App.example --name Dev');
-  assert.match(added.out, /invited Dev \(dev@app\.example\) as a developer of one; e-mail is not set up, so nothing is mailed: hand the link on\. The link opens once/);
+  assert.match(added.out, /invited Dev \(dev@app\.example\) as a developer of one; e-mail is not set up, [^.]*hand the link on\. The link opens once/);
   const link = new URL(/^http.*$/m.exec(added.out)?.[0] ?? '').pathname;
   const dev = createVisitor(url);
   await dev.open(link);
   assert.equal((await dev.send(link, { password: goodPassword, repeated: goodPassword })).location, '/console');
   assert.equal((await dev.open('/console')).location, '/console/applications/one');
-  assert.match((await schoolbell('developer add --rp two --email dev@app.example --name Dev')).out, /is a developer of two as well, and their password stays; e-mail is not set up/);
+  const again = await schoolbell('developer add --rp two --email dev@app.example --name Dev');
+  assert.match(again.out, /is a developer of two as well, and their password stays; e-mail is not set up/);
   await assertFails(/is a developer of this application already/, 'developer add --rp two --email dev@app.example --name Dev');
   assert.deepEqual((await json<Line[]>('developer list')).map(({ rp, signInName, invited }) => [rp, signInName, invited]),
     [['one', 'dev@app.example', false], ['two', 'dev@app.example', false]]);

@@ -26,8 +26,9 @@ export const developerCommands: readonly Command[] = [
       const data = await inviteDeveloper(context.db, partsOf(context), wanted);
       const { name, signInName, link } = data;
       const who = `${name} (${signInName})`;
+      const told = context.config.mail ? 'a mail says so' : 'e-mail is not set up, so tell them';
       const lines = link === undefined
-        ? [`${who} is a developer of ${data.rp} as well, and their password stays${context.config.mail ? '; a mail says so' : '; e-mail is not set up, so tell them'}`]
+        ? [`${who} is a developer of ${data.rp} as well, and their password stays; ${told}`]
         : [`invited ${who} as a developer of ${data.rp}; ${mailed(context, 'a mail is written')}. The link opens once, within 7 days:`, link];
       return { data, lines };
     },

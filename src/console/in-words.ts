@@ -7,7 +7,8 @@ export async function inWords<T>(labels: Readonly<Record<string, string>>, work:
     return await work();
   } catch (error) {
     if (!(error instanceof SchoolbellError)) throw error;
-    const named = error.message.replaceAll(/(?<=^|; )--([a-z-]+)/g, (whole, option: string) => (Object.hasOwn(labels, option) ? (labels[option] ?? whole) : whole));
+    const nameOf = (whole: string, option: string) => (Object.hasOwn(labels, option) ? (labels[option] ?? whole) : whole);
+    const named = error.message.replaceAll(/(?<=^|; )--([a-z-]+)/g, nameOf);
     const words = named.charAt(0).toUpperCase() + named.slice(1);
     if (words === error.message) throw error;
     throw new SchoolbellError(error.code, words, { headers: { ...error.headers }, cause: error });

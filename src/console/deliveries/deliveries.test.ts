@@ -281,7 +281,8 @@ test('a callback URL is tested on its page and by the command: a form without a 
 
 test('a new target does not claim that nothing arrived in 30 days; an old one does', async () => {
   const target = await register(school, `${receiver.origin}/hook`);
-  const said = async (id: string) => /Last success<\/dt><dd>([^]*?)<\/dd>/.exec((await admin.get(`/console/targets/${encodeURIComponent(id)}`)).text)?.[1] ?? '';
+  const shown = async (id: string) => (await admin.get(`/console/targets/${encodeURIComponent(id)}`)).text;
+  const said = async (id: string) => /Last success<\/dt><dd>([^]*?)<\/dd>/.exec(await shown(id))?.[1] ?? '';
   for (const id of [target, `callback:${school.rp}`]) assert.match(await said(id), /^none since it was added, <time/, id);
   await db`update webhook set created_at = now() - interval '31 days'`;
   await db`update application set created_at = now() - interval '31 days'`;

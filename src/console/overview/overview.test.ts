@@ -312,7 +312,8 @@ test('four charts, each with its table: of nothing, of one, of many', async () =
   const ways = [...below.matchAll(/href="([^"]+)"/g)].map(([, way = '']) => way.replaceAll('&amp;', '&'));
   assert.deepEqual(ways, ['/console/deliveries', '/console/deliveries?state=waiting', '/console/deliveries?state=failed']);
   assert.match(below, /9 deliveries arrived, 3 were given up/);
-  for (const way of ways.filter((one) => !one.includes('waiting'))) assert.match((await viewer.get(way)).text, /href="\/console\/deliveries\/d4"/, `${way}: made days ago and failed now`);
+  for (const way of ways.filter((one) => !one.includes('waiting')))
+    assert.match((await viewer.get(way)).text, /href="\/console\/deliveries\/d4"/, `${way}: made days ago and failed now`);
 });
 
 test('the delivery charts show the failed attempts of a delivery that will be tried again', async () => {
