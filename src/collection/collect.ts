@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { Db, Tx } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';
 import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
-import { ownFault, type Outcome } from '../outbox/settle.ts';
+import { ownFault, waitsForApproval, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
 import { countMarks, lockMarks, mergeStagedMarks, rejectUnknownMarks, sealMarks } from './attendance.ts';
 import {
@@ -80,7 +80,7 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
         });
         if (trouble === undefined) return { success: true, state: 'done', detail: { database } };
         if (trouble.overtaken) return end('cancelled', trouble.message);
-        if (trouble.held) return { ...end('done', trouble.message, endingOf(trouble)), errorClass: heldClass };
+        if (trouble.held) return { ...end('done', trouble.message, endingOf(trouble)), errorClass: waitsForApproval };
         // What was half written, or moved while it was read, is right a moment later.
         const again = work.attempts === 0 && upload === undefined;
         return { ...end(again ? 'waiting' : 'failed', trouble.message, endingOf(trouble)), ...(again ? { delaySeconds: retries[0] } : {}) };
@@ -95,9 +95,6 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
     },
   };
 }
-
-/** Error class of an attempt whose import waits for approval. Its work is done: a decision about the import is recorded with the import. */
-const heldClass = 'waits_for_approval';
 
 /** What of an import stands with the work that made it, for those who look at that. */
 export type Ending = { import: string; outcome: 'held' | 'refused' };

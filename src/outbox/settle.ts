@@ -33,6 +33,8 @@ export type Settled = { later: readonly Finished[]; ended: readonly { key: strin
 
 /** The class of failures that are ours, not the receiver's: they cost neither an attempt nor its good name. */
 export const ownFault = 'unexpected';
+/** Error class of an attempt whose import waits for approval. Its work is done: the decision is recorded with the import. */
+export const waitsForApproval = 'waits_for_approval';
 
 /** A lane that fails this often in a row is paused, for longer each time; one probe then decides. */
 const breaker = { failures: 5, firstPauseSeconds: 30, longestPauseSeconds: 900 } as const;
