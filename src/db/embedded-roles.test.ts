@@ -39,6 +39,10 @@ test('the role that serves reads and writes data, and changes no table', async (
   await assert.rejects(serving.unsafe(`select pg_read_file('postmaster.pid')`), mayNot);
 });
 
+test('the role that serves sees the folder of the server, by which a copy of the database is recognised', async () => {
+  assert.equal((await serving`select from pg_settings where name = 'data_directory'`).length, 1);
+});
+
 test('it may use and maintain every table and sequence, those of a later migration too', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'schoolbell-migrations-'));
   after(() => rmSync(folder, { recursive: true, force: true }));

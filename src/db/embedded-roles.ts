@@ -38,14 +38,15 @@ export function readOrCreatePasswords(dataDir: string, cluster: string | undefin
 /**
  * Returns the statements that make roles and database in a new cluster, in the database template1: every database that is made from it inherits
  * the default privileges, so that the serving role may use whatever tables the owner makes later. Both roles see the sessions of the other
- * (`pg_read_all_stats`), which tells commands who else is connected.
+ * (`pg_read_all_stats`), which tells commands who else is connected, and the server's folder (`pg_read_all_settings`), by which the backup plan
+ * recognises a copy of its database.
  */
 export function renderRoleSetup(passwords: RolePasswords): readonly string[] {
   const { owner, serving } = roleNames;
   return [
     `create role ${owner} login password '${passwords.owner}'`,
     `create role ${serving} login password '${passwords.serving}'`,
-    `grant pg_read_all_stats to ${owner}, ${serving}`,
+    `grant pg_read_all_stats, pg_read_all_settings to ${owner}, ${serving}`,
     `alter default privileges for role ${owner} grant select, insert, update, delete, maintain on tables to ${serving}`,
     `alter default privileges for role ${owner} grant usage, select on sequences to ${serving}`,
     `create database ${databaseName} owner ${owner}`,
