@@ -46,6 +46,7 @@ const rare: Readonly<Record<string, string>> = {
   '/console/account/password': 'anybody but admin, whose password is a setting',
   '/console/account/second-factor/off': 'somebody with a second factor',
   '/console/account/second-factor/renew': 'somebody with a second factor',
+  '/console/applications/:rp/confirm-callback': 'an application whose callback URL a developer moved to another host',
   '/console/applications/:rp/secrets/:kind/end-old': 'a secret that was replaced and goes on working',
   '/console/applications/:rp/targets/:id/enable': 'a target that is disabled',
   '/console/operators/:name/reset-second-factor': 'another with a second factor',
