@@ -682,6 +682,9 @@ create table outbox (
   waits_for text,
   claimed_at timestamp with time zone,
   claimed_by text,
+  session_pid integer,
+  session_started_at timestamp with time zone,
+  session_server_started_at timestamp with time zone,
   constraint outbox_pkey PRIMARY KEY (estab, id),
   constraint outbox_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'running'::text, 'done'::text, 'failed'::text, 'superseded'::text, 'cancelled'::text]))),
   constraint outbox_lane_fkey FOREIGN KEY (lane) REFERENCES lane(key)

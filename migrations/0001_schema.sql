@@ -1296,6 +1296,10 @@ create table outbox (
   waits_for text,
   claimed_at timestamptz,
   claimed_by text,
+  -- The database session of the worker that holds the claim. Its end on the same server means that the worker has died.
+  session_pid int,
+  session_started_at timestamptz,
+  session_server_started_at timestamptz,
   primary key (estab, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
 -- The expression on created_at keeps the planner from walking an index of all applications' work in time order.

@@ -18,6 +18,7 @@ import { createNoting, inTurn, type Chore } from './outbox/chores.ts';
 import { armForgottenLanes } from './outbox/claim.ts';
 import { countDeliveryHours } from './outbox/delivery-hours.ts';
 import { warnFailingLanes } from './outbox/lane-end.ts';
+import { createWaitLimit } from './outbox/limit-waits.ts';
 import { tallyOutbox } from './outbox/tally.ts';
 import { backOffAfter, createTroubleLog, type TroubleLog } from './db/trouble-log.ts';
 import { createForgetPeople, forgetFiles, forgetInOnePlace } from './forget.ts';
@@ -45,6 +46,7 @@ export function startHousekeeping({ db, backups, seal, config, log, now }: House
     { name: 'expiring invitations', everyMs: minute, run: () => expireInvitations(db) },
     { name: 'watching folders', everyMs: 5 * second, run: createFolderWatch(db) },
     { name: 'refreshing data', everyMs: 15 * second, run: () => db.begin((tx) => requestDue(tx)) },
+    { name: 'limiting waits after a clock was set back', everyMs: 5 * second, run: createWaitLimit(db) },
     { name: 'freeing lanes', everyMs: minute, run: () => armForgottenLanes(db) },
     { name: 'counting deliveries', everyMs: 5 * minute, once: true, run: () => tallyOutbox(db) },
     { name: 'counting deliveries by the hour', everyMs: minute, once: true, run: () => countDeliveryHours(db) },

@@ -54,6 +54,12 @@ export function isServerGone(error: unknown): boolean {
   return error instanceof DatabaseUnavailable && (error.why === 'away' || error.why === 'lost' || error.why === 'unknown');
 }
 
+/** The server was there, but busy: every connection was in use for too long, or a statement, a lock or an answer took too long. */
+export function isSlow(error: unknown): error is Error {
+  if (error instanceof DatabaseUnavailable) return error.why === 'busy' || error.why === 'silent';
+  return isServerError(error) && (error.code === sqlStates.queryCanceled || error.code === sqlStates.lockNotAvailable);
+}
+
 /** The connection ended under a statement, as when its server does; another may answer. */
 export function isLost(error: unknown): boolean {
   return error instanceof DatabaseUnavailable && error.why === 'lost';

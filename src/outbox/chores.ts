@@ -27,13 +27,14 @@ export const notedEveryMs = 60 * second;
 
 /**
  * Does it unless some process began it less than its time ago, by the database's clock. One that died in the midst of it
- * keeps nobody from doing it the next time; one that failed, from trying again soon.
+ * keeps nobody from doing it the next time; one that failed, from trying again soon. A last run in the future was before the clock was set back.
  */
 export async function inTurn(db: Db, { name, everyMs, run }: Chore): Promise<void> {
   const [mine] = await db`
     insert into chore (name, last_at, ran_at, every_ms, by) values (${name}, now(), now(), ${everyMs}, ${processTag})
     on conflict (name) do update set last_at = excluded.last_at, ran_at = excluded.ran_at, every_ms = excluded.every_ms, by = excluded.by, took_ms = null
-      where chore.last_at <= now() - make_interval(secs => ${(everyMs - earlyMs) / second}) returning name`;
+      where chore.last_at <= now() - make_interval(secs => ${(everyMs - earlyMs) / second})
+        or chore.last_at > now() + make_interval(secs => ${earlyMs / second}) returning name`;
   if (!mine) return;
   const begun = performance.now();
   try {

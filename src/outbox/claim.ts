@@ -1,9 +1,10 @@
 // In charge of taking work out of the outbox: in batches, fairly between lanes, within the limits per lane and host,
 // under a lease and a claim that fences what is said about it later. The clock is the database's.
 import { randomUUID } from 'node:crypto';
-import type { Db, Sql } from '../db/connect.ts';
+import type { Db, Fragment, Sql } from '../db/connect.ts';
 import { processTag } from '../db/pool.ts';
 import { heldLanes, holdLanes } from './held-lanes.ts';
+import { endTransactions, markTransaction, type WorkerSession } from './sessions.ts';
 
 export type ClaimedWork = {
   estab: string;
@@ -32,8 +33,8 @@ const advisoryLock = 5_219_005;
 /** Another worker is claiming. Nobody waits in line for one that may have stopped in the midst of it; the server ends that within seconds. */
 export class AnotherClaims extends Error {}
 
-/** healthyOnly: leave out lanes that have failed lately, when there is little room left. */
-export async function claimWork(db: Db, leaseSeconds: number, most: number, healthyOnly = false): Promise<ClaimedWork[]> {
+/** healthyOnly: leave out lanes that have failed lately, when there is little room left. session: of the worker, by which others notice its death. */
+export async function claimWork(db: Db, leaseSeconds: number, most: number, healthyOnly = false, session?: WorkerSession): Promise<ClaimedWork[]> {
   const claim = randomUUID();
   const [[turn], claimed] = await db.together(
     // One claim at a time, so that the limits hold exactly over all workers; it takes about a millisecond. The lanes are
@@ -86,7 +87,7 @@ export async function claimWork(db: Db, leaseSeconds: number, most: number, heal
           and (coalesce(taken.count, 0) >= roomy.free or not exists (select from candidate where host_rank > host_free and candidate.key = roomy.key))
       )
       update outbox o set state = 'running', claim = ${claim}, lease_until = now() + make_interval(secs => ${leaseSeconds}), claimed_at = now(),
-        claimed_by = ${processTag}
+        claimed_by = ${processTag}, ${setSession(db, session)}
       from picked where o.estab = picked.estab and o.id = picked.id
       returning o.estab, o.id, o.rp, o.kind, o.lane, picked.epoch, o.payload, o.body, o.attempts - o.forgiven as attempts, o.forgiven, o.claim,
         extract(epoch from clock_timestamp())::float8 as "claimedAt"`,
@@ -96,7 +97,7 @@ export async function claimWork(db: Db, leaseSeconds: number, most: number, heal
 }
 
 /** Only of what the worker still holds: a row that it lost track of must come free. Gives the ids of those that are still its own. */
-export async function renewLeases(db: Db, leaseSeconds: number, held: readonly Held[]): Promise<ReadonlySet<string>> {
+export async function renewLeases(db: Db, leaseSeconds: number, held: readonly Held[], session?: WorkerSession): Promise<ReadonlySet<string>> {
   const renewed = await db<{ id: string }[]>`
     with mine as (
       select o.estab, o.id from outbox o
@@ -104,38 +105,56 @@ export async function renewLeases(db: Db, leaseSeconds: number, held: readonly H
         ${held.map((work) => work.claim)}::uuid[]) as held (estab, id, claim) on o.estab = held.estab and o.id = held.id and o.claim = held.claim
       where o.state = 'running' for update of o skip locked
     )
-    update outbox o set lease_until = now() + make_interval(secs => ${leaseSeconds}) from mine where o.estab = mine.estab and o.id = mine.id returning o.id`;
+    update outbox o set lease_until = now() + make_interval(secs => ${leaseSeconds}), ${setSession(db, session)} from mine
+    where o.estab = mine.estab and o.id = mine.id returning o.id`;
   return new Set(renewed.map(({ id }) => id));
 }
 
-/** Whether the work is still this worker's; locks it, so that it stays so until the transaction ends. */
+function setSession(sql: Sql, { pid, startedAt, serverStartedAt }: Partial<WorkerSession> = {}): Fragment {
+  return sql`session_pid = ${pid ?? null}::int, session_started_at = ${startedAt ?? null}::text::timestamptz,
+    session_server_started_at = ${serverStartedAt ?? null}::text::timestamptz`;
+}
+
+/** Whether the work is still this worker's; locks it, so that it stays so until the transaction ends, or its lease is over. */
 export async function holdsClaim(sql: Sql, { estab, id, claim }: Held): Promise<boolean> {
+  await markTransaction(sql, { claim });
   const [row] = await sql`select from outbox where estab = ${estab} and id = ${id} and claim = ${claim} and state = 'running' for update`;
   return row !== undefined;
 }
 
+/** A lease that ends further in the future than any lease lasts was given before the clock was set back. */
+const longestLeaseSeconds = 120;
+
 /**
  * Work whose worker died waits again, and its lane gets a turn. The attempt counts, since the call may have been made,
  * but not against the schedule; if something newer was said on the same topic, there is nothing left to say.
- * What the asking worker itself holds is not dead, only late.
+ * What the asking worker itself holds is not dead, only late. dead: claims of workers whose sessions have ended, whatever their leases.
  */
-export async function reclaimExpired(db: Db, held: readonly Held[] = []): Promise<number> {
+export async function reclaimExpired(db: Db, held: readonly Held[] = [], dead: readonly string[] = []): Promise<number> {
   const own = held.map((work) => work.id);
-  const [expired] = await db`select from outbox where state = 'running' and lease_until < now() and id <> all(${own}) limit 1`;
-  if (!expired) return 0;
+  const over = db`(e.state = 'running' and (e.lease_until < now() or e.claim = any(${dead}::uuid[])) and e.id <> all(${own}))`;
+  const [{ expired, tooLong } = { expired: [], tooLong: false }] = await db<{ expired: string[]; tooLong: boolean | null }[]>`
+    select coalesce(array_agg(e.claim) filter (where ${over}), '{}')::text[] as expired,
+      bool_or(e.lease_until > now() + make_interval(secs => ${longestLeaseSeconds})) as "tooLong"
+    from outbox e where e.state = 'running'`;
+  // A worker that is alive renews its lease well before this one ends.
+  if (tooLong)
+    await db`
+      update outbox set lease_until = now() + make_interval(secs => ${longestLeaseSeconds / 2})
+      where state = 'running' and lease_until > now() + make_interval(secs => ${longestLeaseSeconds})`;
+  if (expired.length === 0) return 0;
+  await endTransactions(db, expired);
   return db.begin(async (tx) => {
     const lanes = await tx<
       { key: string }[]
-    >`select key from lane where key in (select lane from outbox where state = 'running' and lease_until < now() and id <> all(${own})) order by key
-      for update skip locked`;
+    >`select key from lane where key in (select e.lane from outbox e where ${over}) order by key for update skip locked`;
     const { count } = await tx`
       with freed as (
         update outbox o set claim = null, lease_until = null, due_at = now(), attempts = attempts + 1, forgiven = forgiven + 1,
           state = case when newer.yes then 'superseded' else 'waiting' end, settled_at = case when newer.yes then now() end
         from (select e.estab, e.id, exists (select from outbox n where n.estab = e.estab and n.topic = e.topic and n.seq > e.seq
           and n.state in ('waiting', 'running', 'done')) as yes
-              from outbox e where e.state = 'running' and e.lease_until < now() and e.id <> all(${own}) and e.lane = any(${lanes.map((lane) => lane.key)})
-                for update of e skip locked) newer
+              from outbox e where ${over} and e.lane = any(${lanes.map((lane) => lane.key)}) for update of e skip locked) newer
         where o.estab = newer.estab and o.id = newer.id
         returning o.estab, o.id, o.lane, o.attempts
       ), logged as (

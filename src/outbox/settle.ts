@@ -37,7 +37,7 @@ export const ownFault = 'unexpected';
 export const waitsForApproval = 'waits_for_approval';
 
 /** A lane that fails this often in a row is paused, for longer each time; one probe then decides. */
-const breaker = { failures: 5, firstPauseSeconds: 30, longestPauseSeconds: 900 } as const;
+export const breaker = { failures: 5, firstPauseSeconds: 30, longestPauseSeconds: 900 } as const;
 /** One that has only failed for so long, and fails once more, has ended. */
 export const endAfterHours = 120;
 

@@ -2,10 +2,11 @@
 // handler of its kind, and settles in batches. It knows no feature; any number of workers may run.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
-import { isDiskFull, isServerGone } from '../db/unavailable.ts';
+import { isDiskFull, isServerGone, isSlow } from '../db/unavailable.ts';
 import { AnotherClaims, claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
 import { outboxChannel } from './enqueue.ts';
 import { handBackInTime } from './hand-back.ts';
+import { createDeathWatch, findOwnSession, type WorkerSession } from './sessions.ts';
 import { ownFault, settleWork, withoutDetail, type Finished, type Outcome, type Settled } from './settle.ts';
 import { describeWork, tellFailure } from './tell-failure.ts';
 import { backOffAfter, createTroubleLog } from '../db/trouble-log.ts';
@@ -33,7 +34,7 @@ export type WorkerOptions = {
 type Unsettled = Finished & { tries: number; busy: number; settled: () => void };
 export type Worker = { stop(): Promise<void> };
 
-/** What a worker that died was doing is done by another after this long. */
+/** Work of a process that died without its sessions ending, or that stands still, is done by another worker after this long. */
 const defaultLeaseSeconds = 30;
 const defaultPollMs = 1000;
 /** Sockets are cheap; what matters is that receivers that hang leave room for the others. */
@@ -47,6 +48,8 @@ const settledAtOnce = 128;
 const unexpected = { level: 'error', words: 'work failed unexpectedly; it will be tried again', baseSeconds: 5 } as const;
 /** Another server mostly takes over within seconds, and somebody may be waiting for the outcome. */
 const goneUnderWork = { level: 'warn', words: 'the database went away under work; it will be tried again', baseSeconds: 0.5 } as const;
+/** Overload passes by itself; to ask again at once would add to it. */
+const slowUnderWork = { level: 'warn', words: 'the database was slow under work; it will be tried again', baseSeconds: 5 } as const;
 const longestOwnFaultDelaySeconds = 900;
 const settleAgainMs = 500;
 /** A lane is mostly busy for a moment: the wait doubles from the first to the second. */
@@ -67,6 +70,8 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
   if (leaseSeconds < longest + 5)
     throw new Error(`a lease of ${leaseSeconds} s is too short for work that takes up to ${longest} s; it needs ${longest + 5} s`);
   const running = new Set<Promise<void>>();
+  const findDead = createDeathWatch(db);
+  let session: WorkerSession | undefined;
   /** Until when each is this worker's, by its own clock, which goes on while the process stands still. */
   const held = new Map<ClaimedWork, number>();
   const finished: Unsettled[] = [];
@@ -101,7 +106,10 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
       if (failed) longestMs = backOffAfter(failed.error, failures, pollMs);
       if (performance.now() - Math.max(troubledAt + graceMs, reclaimedAt + pollMs / 2) >= 0) {
         reclaimedAt = performance.now();
-        await attempt('work of ended workers cannot be freed', () => reclaimExpired(db, [...held.keys()]));
+        await attempt('work of ended workers cannot be freed', async () => {
+          await refreshSession();
+          await reclaimExpired(db, [...held.keys()], await findDead());
+        });
       }
       await sleep(longestMs);
     }
@@ -111,7 +119,7 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
   async function claim(most: number): Promise<ClaimedWork[] | undefined> {
     await orSoon(settling);
     const until = leaseEnd();
-    const claimed = claimWork(db, leaseSeconds, most, running.size >= littleRoom).catch(onlyIfTaken);
+    const claimed = claimWork(db, leaseSeconds, most, running.size >= littleRoom, session).catch(onlyIfTaken);
     claiming = claimed;
     const works = await claimed.finally(() => (claiming = undefined));
     if (!stopping.signal.aborted) for (const work of works ?? []) start(work, until);
@@ -124,11 +132,17 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
 
   async function renew(): Promise<void> {
     const until = leaseEnd();
-    const renewed = await renewLeases(db, leaseSeconds, [...held.keys()]);
+    const renewed = await renewLeases(db, leaseSeconds, [...held.keys()], session);
     for (const work of held.keys()) if (renewed.has(work.id)) held.set(work, until);
   }
 
-  /** Logs a failure and returns it. */
+  /** Tells the other workers by which session this one lives, also for work that was claimed under an earlier session. */
+  async function refreshSession(): Promise<void> {
+    const before = session?.startedAt;
+    session = await findOwnSession(db);
+    if (session?.startedAt !== before) await renew();
+  }
+
   async function attempt(trouble: string, work: () => Promise<unknown>): Promise<{ error: unknown } | undefined> {
     try {
       await work();
@@ -167,7 +181,7 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
     }
     const done = (handler ? handler.run(work, () => isHeld(work)) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
       .catch((error: unknown): Outcome => {
-        const { level, words, baseSeconds } = isServerGone(error) ? goneUnderWork : unexpected;
+        const { level, words, baseSeconds } = isServerGone(error) ? goneUnderWork : isSlow(error) ? slowUnderWork : unexpected;
         if (!givenUp.signal.aborted && isDiskFull(error)) troubles.failed('work failed', error, describeWork(work));
         else if (!givenUp.signal.aborted) log[level]({ err: error, ...describeWork(work) }, words);
         const delaySeconds = Math.min(longestOwnFaultDelaySeconds, baseSeconds * 2 ** Math.min(work.forgiven, 10)) * (0.8 + 0.4 * Math.random());
@@ -246,16 +260,15 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
   const giveBack = (works: readonly ClaimedWork[], how: { begun: boolean }) =>
     handBackInTime(db, works, how).catch((error: unknown) => log.error({ err: error }, 'work could not be handed back; its lease has to end'));
 
-  const listening = await db
-    .listen(outboxChannel, () => wake())
-    .catch((error: unknown) => {
-      log.warn({ err: error }, 'cannot listen for work; polling still finds it');
-      return undefined;
-    });
+  const listening = await db.listen(outboxChannel, () => wake()).catch((error: unknown) => {
+    log.warn({ err: error }, 'cannot listen for work; polling still finds it');
+    return undefined;
+  });
   const renewal = setInterval(
     () => void attempt('leases could not be renewed', renew),
     (leaseSeconds * 1000) / 3,
   );
+  await attempt('the session of this worker cannot be found', refreshSession);
   const looping = loop();
   return {
     async stop() {

@@ -25,6 +25,7 @@ const grownOld: readonly DatabaseStatus[] = ['Expired', 'NoData'];
 /** Who waits has also tried again what failed; otherwise that has its own times. */
 const worthAnother: readonly DatabaseStatus[] = [...grownOld, 'Error', 'Timeout'];
 const waitsAtOnce = 200;
+const longestCheckSeconds = 15;
 const advisoryLock = 5_219_032;
 
 /** Notes the wait and has everything refreshed that is not fresh. Gives the object that the caller is answered with. */
@@ -99,11 +100,14 @@ export async function sweepWaits(db: Db, which: { estab?: string; at?: Date } = 
 
 async function sweepSome(db: Db, { estab, at }: { estab?: string; at?: Date }): Promise<{ ended: number; full: boolean }> {
   const now = at ? db`${at}::timestamptz` : db`now()`;
+  // A check that is further away than the interval between checks was planned before the clock was set back.
+  const isDue = db`(next_check_at <= ${now} or next_check_at > ${now} + make_interval(secs => ${longestCheckSeconds}))`;
   return db.begin(async (tx) => {
-    const waits = await tx<(Wait & { nextAt: string })[]>`
+    const waits = await tx<(Wait & { nextAt: string; deadlineAt: string })[]>`
       select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= ${now} as overdue,
-        least(deadline_at, ${now} + make_interval(secs => least(15, 2 ^ checks)))::text as "nextAt" from availability_wait
-      where done_at is null and ${estab === undefined ? tx`next_check_at <= ${now}` : tx`estab = ${estab}`} order by next_check_at limit ${waitsAtOnce}
+        least(deadline_at, ${now} + make_interval(mins => ${longestWaitMinutes}))::text as "deadlineAt",
+        least(deadline_at, ${now} + make_interval(secs => least(${longestCheckSeconds}, 2 ^ checks)))::text as "nextAt" from availability_wait
+      where done_at is null and ${estab === undefined ? isDue : tx`estab = ${estab}`} order by next_check_at limit ${waitsAtOnce}
         for update skip locked`;
     let ended = 0;
     // In the order of their lanes, so that two sweeps do not wait for one another.
@@ -118,9 +122,9 @@ async function sweepSome(db: Db, { estab, at }: { estab?: string; at?: Date }): 
     }
     // After 1, 2, 4, 8, then every 15 seconds, and at the deadline.
     await tx`
-      update availability_wait w set checks = w.checks + 1, next_check_at = next.at
-      from unnest(${waits.map((wait) => wait.estab)}::text[], ${waits.map((wait) => wait.id)}::uuid[], ${waits.map((wait) => wait.nextAt)}::timestamptz[])
-        as next (estab, id, at)
+      update availability_wait w set checks = w.checks + 1, next_check_at = next.at, deadline_at = next.deadline
+      from unnest(${waits.map((wait) => wait.estab)}::text[], ${waits.map((wait) => wait.id)}::uuid[], ${waits.map((wait) => wait.nextAt)}::timestamptz[],
+        ${waits.map((wait) => wait.deadlineAt)}::timestamptz[]) as next (estab, id, at, deadline)
       where w.done_at is null and w.estab = next.estab and w.id = next.id`;
     return { ended, full: waits.length === waitsAtOnce };
   });

@@ -114,12 +114,23 @@ export const offenders: Offenders = [
       'src/outbox/remove-work.ts': [
         '7113fd67b608 delete from lane where key = any($n) and paused_at is null and not exists (select from outbox o wher',
       ],
+      'src/outbox/limit-waits.ts': [
+        "bc2759436dcc select clock_timestamp() as at, exists ( select from outbox_attempt a join outbox o on o.estab = a.e",
+        "79c25790fd09 select key from lane where open_until > now() or exists (select from outbox o where o.lane = lane.ke",
+        "e92b8b0ab4ef with planned as materialized ( select o.estab, o.id, coalesce(last.next_at - last.at, make_interval(",
+        "034faa755e0d update lane set next_at = greatest(open_until, (select min(o.due_at) from outbox o where o.lane = la",
+        "ab1c113a36a3 select from lane where key <> all($n) and (open_until > now() or exists (select from outbox o where",
+      ],
+      'src/outbox/sessions.ts': [
+        "e27a48763889 select o.claim from outbox o where o.state = 'running' and ( o.session_server_started_at = pg_postma",
+      ],
       'src/outbox/claim.ts': [
-        "d45fac7dcf43 select from outbox where state = 'running' and lease_until < now() and id <> all($n) limit 1",
-        "5ffd3b620ac7 select key from lane where key in (select lane from outbox where state = 'running' and lease_until <",
+        "ea62e203cf35 with due as materialized ( select key, host, width, open_until, epoch from lane where key = any((sel",
+        "8aabd23ab528 select coalesce(array_agg(e.claim) filter (where (e.state = 'running' and (e.lease_until < now() or",
+        "947f19196f74 update outbox set lease_until = now() + make_interval(secs => $n) where state = 'running' and lease_",
+        "3502ba501dfb select key from lane where key in (select e.lane from outbox e where (e.state = 'running' and (e.lea",
+        "9dfc937766e5 with freed as ( update outbox o set claim = null, lease_until = null, due_at = now(), attempts = att",
         'f89919c3e242 update lane l set next_at = now() where l.next_at is null and l.disabled_at is null and l.paused_at',
-        '05ff596561f3 with due as materialized ( select key, host, width, open_until, epoch from lane where key = any((sel',
-        'cc1a914b610f with freed as ( update outbox o set claim = null, lease_until = null, due_at = now(), attempts = att',
         '3a4f87382d1a with turn as materialized (select pg_try_advisory_xact_lock($n) as mine ), full_host as materialized',
       ],
       'src/outbox/settle.ts': [
@@ -157,7 +168,7 @@ export const offenders: Offenders = [
     reason: 'Looks for what is due in any school, and goes on with each by its establishment.',
     statements: {
       'src/collection/component-databases.ts': [
-        '9b4959039538 select estab, name from component_database where refresh_at <= now() and refreshing_since is null or',
+        "9cb4a8473771 select estab, name from component_database where refreshing_since is null and (refresh_at <= now() o",
       ],
       'src/collection/history.ts': [
         '5a9311d8cbb2 select estab from roster_standing where purged_at < now() - make_interval(hours => $n) order by esta',
@@ -183,8 +194,8 @@ export const offenders: Offenders = [
         "511cd858fc44 select estab from component_database where told is not null or status in ('Paused', 'Error', 'Timeou",
       ],
       'src/schooldata/availability.ts': [
-        '29aa48ecf5e8 select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= $n::timesta',
-        'c94dd3a1caa9 select estab, id, rp, endpoint, databases, callback_url as "callbackUrl", deadline_at <= now() as ov',
+        "532eef0203b4 select estab, id, rp, endpoint, databases, callback_url as \"callbackUrl\", deadline_at <= now() as ov",
+        "ecfdb3f77c8c select estab, id, rp, endpoint, databases, callback_url as \"callbackUrl\", deadline_at <= $n::timesta",
       ],
     },
   },
