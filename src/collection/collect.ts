@@ -2,31 +2,34 @@
 // ended. What a worker that lost its claim would merge is not merged.
 import { randomUUID } from 'node:crypto';
 import type { Db, Tx } from '../db/connect.ts';
+import { isSlow } from '../db/unavailable.ts';
 import { announceChange } from '../notifications/announce.ts';
-import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
+import { markTransaction } from '../outbox/sessions.ts';
 import { ownFault, waitsForApproval, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
 import { countMarks, lockMarks, mergeStagedMarks, rejectUnknownMarks, sealMarks } from './attendance.ts';
 import {
-  installDatabases, readDatabases, recordCollected, recordFailure, recordNothing, recordOvertaken, recordProgress, requestCollection,
+  installDatabases, readDatabases, recordCollected, recordFailure, recordNothing, recordOvertaken, requestCollection,
 } from './component-databases.ts';
 import { MisError, NothingToCollect, type Connector, type DatabaseName } from './connector.ts';
 import { openConnector, type ConnectorParts } from './connector-settings.ts';
-import { openCsvSource } from './connectors/csv/csv-source.ts';
-import { openSpooledPackage } from './connectors/csv/package.ts';
 import { importRoster } from './import.ts';
 import type { OnImportProgress } from './import-progress.ts';
 import { describeTrouble } from './import-report.ts';
 import { MovedMeanwhile } from './live-roster.ts';
+import { LostClaim, requireClaim } from './lost-claim.ts';
 import { attendanceFile } from './mark.ts';
+import { createMergeTurns, mergeAtOnce, NoTurn, type TakeMergeTurn } from './merge-turns.ts';
 import { tellMisAnswers } from './mis-answers.ts';
 import { Problems, SourceError } from './problem.ts';
 import { spoolMarks } from './read-source.ts';
+import { createProgress } from './record-progress.ts';
 import { beginReading, noteMerged, Overtaken, requireNewest } from './reading.ts';
 import { openSpoolFile } from './spool.ts';
 import { changedMarks, refreshStatistics } from './refresh-statistics.ts';
 import { clearStage, stageMarks } from './stage.ts';
-import { isImported, isReplaced, openUpload } from './uploads.ts';
+import { createUploadConnector } from './upload-connector.ts';
+import { isImported } from './uploads.ts';
 
 type Payload = { database: DatabaseName; force: boolean; full: boolean; rosterFirst?: boolean; upload?: string; approved?: string; partial?: boolean };
 
@@ -34,15 +37,16 @@ type Payload = { database: DatabaseName; force: boolean; full: boolean; rosterFi
 const retries = [60, 300, 900, 3600] as const;
 /** The lease is renewed while a collection goes on, however long; this is what one step of it may take. */
 const longestStepSeconds = 20;
-const progressEveryMs = 500;
 const rosterFirstSeconds = 2;
+/** Connections of the pool that merges leave to the short statements of fetches. */
+const connectionsForOthers = 2;
+/** Until a fetch whose merge had no turn, or found the database slow, is tried again. */
+const slownessSeconds = 15;
 
-class LostClaim extends Error {
-  constructor(message = 'another worker has taken this over') {
-    super(message);
-  }
-}
 class RosterFirst extends Error {}
+
+/** The database works, and is slow: nobody has to repair anything, and the fetch goes on where it stands. */
+const isSlowness = (error: unknown): error is Error => error instanceof NoTurn || isSlow(error);
 
 /** How a collection ended that could be read but not merged. report: the import that says more of it. */
 export type Trouble = { message: string; held: boolean; overtaken?: true; report?: string };
@@ -57,12 +61,18 @@ type How = {
   /** The import that was held and that a person has approved. */
   approved?: string | undefined;
   shrinkLimitPercent: number;
+  takeTurn?: TakeMergeTurn;
+  whenBegun?: (tx: Tx) => Promise<void>;
   beforeCommit?: (tx: Tx) => Promise<void>;
   /** For whoever sits in front of it. */
   onProgress?: OnImportProgress;
 };
 
-export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: { shrinkLimitPercent: number }): Handler {
+/** mergeWaitMs: how long a merge waits for its turn before its claim is handed back. */
+type CollectingOptions = { shrinkLimitPercent: number; mergeWaitMs?: number };
+
+export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent, mergeWaitMs = 120_000 }: CollectingOptions): Handler {
+  const takeTurn = createMergeTurns(Math.max(1, parts.db.policy.max - connectionsForOthers), mergeWaitMs);
   return {
     longestSeconds: longestStepSeconds,
     async run(work) {
@@ -76,6 +86,8 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
           approved,
           partial,
           shrinkLimitPercent,
+          takeTurn,
+          whenBegun: (tx) => markTransaction(tx, work),
           beforeCommit: (tx) => requireClaim(tx, work),
         });
         if (trouble === undefined) return { success: true, state: 'done', detail: { database } };
@@ -88,6 +100,10 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent }: 
         if (error instanceof LostClaim) return end('cancelled', error.message);
         if (error instanceof RosterFirst)
           return { success: false, state: 'waiting', delaySeconds: rosterFirstSeconds, errorClass: ownFault, detail: { message: 'waits for the roster' } };
+        if (isSlowness(error)) {
+          const delaySeconds = slownessSeconds * (0.8 + 0.4 * Math.random());
+          return { success: false, state: 'waiting', delaySeconds, errorClass: ownFault, detail: { message: error.message } };
+        }
         if (!(error instanceof MisError)) throw error;
         const delaySeconds = error.later ? retries[work.attempts] : undefined;
         return { ...end(delaySeconds === undefined ? 'failed' : 'waiting', error.message), ...(delaySeconds === undefined ? {} : { delaySeconds }) };
@@ -132,7 +148,7 @@ export async function collectDatabase(parts: ConnectorParts, estab: string, data
     if (how.upload !== undefined && !trouble?.held) await forgetUpload(db, estab, how.upload);
     return trouble;
   } catch (error) {
-    if (error instanceof LostClaim || error instanceof RosterFirst) throw error;
+    if (error instanceof LostClaim || error instanceof RosterFirst || isSlowness(error)) throw error;
     if (error instanceof NothingToCollect) await recordNothing(db, estab, database, error.message);
     else if (error instanceof MisError) await fail(db, estab, database, isUndone(error, how) ? 'Paused' : error.status, error.message, how);
     // What went wrong is more to the point than that it could not be noted.
@@ -169,7 +185,7 @@ async function collectRoster(
   { db, dataDir }: ConnectorParts,
   connector: Connector,
   estab: string,
-  { force, full, upload, approved, partial, shrinkLimitPercent, beforeCommit, onProgress }: How,
+  { force, full, upload, approved, partial, shrinkLimitPercent, takeTurn, whenBegun, beforeCommit, onProgress }: How,
 ): Promise<Trouble | undefined> {
   const [held] = approved === undefined ? [] : await db<{ partial: boolean }[]>`select partial from import_run where estab = ${estab} and id = ${approved}`;
   const record = createProgress(db, estab, 'SchoolData');
@@ -189,6 +205,8 @@ async function collectRoster(
       onProgress?.(progress);
     },
     whenMerged: (tx) => requestOffered(tx, connector, estab),
+    ...(takeTurn ? { takeTurn } : {}),
+    ...(whenBegun ? { whenBegun } : {}),
     ...(beforeCommit ? { beforeCommit } : {}),
   });
   const message = describeTrouble(report);
@@ -210,7 +228,7 @@ export async function collectMarks(
   { db, dataDir }: Pick<ConnectorParts, 'db' | 'dataDir'>,
   connector: Connector,
   estab: string,
-  { beforeCommit, rosterFirst }: Pick<How, 'beforeCommit' | 'rosterFirst'> = {},
+  { takeTurn = mergeAtOnce, whenBegun, beforeCommit, rosterFirst }: Pick<How, 'takeTurn' | 'whenBegun' | 'beforeCommit' | 'rosterFirst'> = {},
 ): Promise<Trouble | undefined> {
   await requireRoster(db, estab, rosterFirst ?? false);
   const reading = await beginReading(db, estab);
@@ -220,7 +238,8 @@ export async function collectMarks(
     const asOf = (await connector.marksAsOf?.()) ?? reading.startedAt;
     if (connector.readMarks) await spoolMarks(connector.readMarks(problems), reading, spool, problems);
     if (problems.total > 0) throw new SourceError(attendanceFile, 'has problems');
-    const written = await db.begin(async (tx) => {
+    const written = await takeTurn(() => db.begin(async (tx) => {
+      await whenBegun?.(tx);
       await lockMarks(tx, estab);
       await requireNewest(tx, reading, 'Attendance');
       // Somebody may have joined after the roster was read; that is no reason to do without everybody else's marks.
@@ -236,7 +255,7 @@ export async function collectMarks(
       await beforeCommit?.(tx);
       await sealMarks(tx, estab, merged);
       return merged.written;
-    });
+    }));
     await refreshStatistics(db, estab, [changedMarks(written)]);
     return undefined;
   } catch (error) {
@@ -253,24 +272,6 @@ export async function collectMarks(
   }
 }
 
-/** A package that was uploaded; it is kept while it is held, for the one who approves it. */
-function createUploadConnector({ db, dataDir }: ConnectorParts, estab: string, upload: string): Connector {
-  return {
-    kind: 'upload',
-    offers: ['SchoolData'],
-    async openRoster() {
-      const opened = await openUpload(db, estab, upload, dataDir);
-      if (!opened && (await isReplaced(db, estab, upload))) throw new LostClaim('a newer package has come');
-      if (!opened) throw new MisError('Error', 'the uploaded package is gone; upload it again', { later: false });
-      const source = await openSpooledPackage(opened, 'the uploaded package').then(openCsvSource).catch(async (error: unknown) => {
-        await opened.close();
-        throw error;
-      });
-      return { ...source, close: () => source.close().finally(() => opened.close()) };
-    },
-  };
-}
-
 /** Marks are of pupils: on the first collection from a source those have to be there. */
 async function requireRoster(db: Db, estab: string, first: boolean): Promise<void> {
   const [roster] = await readDatabases(db, estab, ['SchoolData']);
@@ -278,18 +279,4 @@ async function requireRoster(db: Db, estab: string, first: boolean): Promise<voi
   if (roster?.updatedAt) return;
   if (roster?.status === 'Updating') throw new RosterFirst();
   throw new MisError('Error', 'the roster has to be collected first', { later: true });
-}
-
-async function requireClaim(tx: Tx, work: ClaimedWork): Promise<void> {
-  if (!(await holdsClaim(tx, work))) throw new LostClaim();
-}
-
-/** On a connection of its own, so that it is seen before the merge commits. */
-function createProgress(db: Db, estab: string, database: DatabaseName): OnImportProgress {
-  let last = -progressEveryMs;
-  return ({ share }) => {
-    if (share === undefined || performance.now() - last < progressEveryMs) return;
-    last = performance.now();
-    void recordProgress(db, estab, database, Math.min(1, share)).catch(() => {});
-  };
 }

@@ -28,6 +28,8 @@ export type ComponentDatabase = {
 };
 
 export const minutesToLive: Readonly<Record<DatabaseName, number>> = { SchoolData: 1440, Attendance: 30 };
+/** The next night is at most this far away, with the hour over which schools are spread and one of summer time. */
+const longestRefreshHours = 26;
 export const statusChannel = 'schoolbell_status';
 export const collectKind = 'collect';
 /** No host has this name; it keeps the collections that go on at once within the limit of a host. */
@@ -281,10 +283,16 @@ async function tellStatus(sql: Sql, estab: string): Promise<void> {
   await sql`select pg_notify(${statusChannel}, ${estab})`;
 }
 
-/** Collections whose time has come; gives how many were asked for. */
+/**
+ * Requests fetches whose time has come, or is further away than the schedule allows because the clock was set back after it was planned.
+ * Returns how many were requested.
+ */
 export async function requestDue(sql: Sql): Promise<number> {
   const due = await sql<{ estab: string; name: DatabaseName }[]>`
-    select estab, name from component_database where refresh_at <= now() and refreshing_since is null order by estab, name desc for update skip locked`;
+    select estab, name from component_database where refreshing_since is null and (refresh_at <= now()
+      or refresh_at > now() + make_interval(hours => ${longestRefreshHours})
+      or (refresh_at is not null and status = 'OK' and updated_at > now() + interval '1 minute'))
+    order by estab, name desc for update skip locked`;
   await sql`update component_database d set refresh_at = null
     from unnest(${due.map((one) => one.estab)}::text[], ${due.map((one) => one.name)}::text[]) as due (estab, name) where d.estab = due.estab
       and d.name = due.name`;

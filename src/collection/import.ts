@@ -22,7 +22,8 @@ import { MovedMeanwhile, watchLiveRoster, type WatchedRoster } from './live-rost
 import { lockRoster } from './lock-roster.ts';
 import { attendanceFile } from './mark.ts';
 import { mergeStage, sealVersion } from './merge.ts';
-import { Problems, SourceError, type Problem } from './problem.ts';
+import { mergeAtOnce, type TakeMergeTurn } from './merge-turns.ts';
+import { Problems, SourceError } from './problem.ts';
 import { readRosterSource, type SpooledRoster, type Spooling } from './read-source.ts';
 import { nameStagedAdministrators } from './administrator-roles.ts';
 import { beginReading, isOvertaken, noteMerged, Overtaken, requireNewest, type Reading } from './reading.ts';
@@ -32,7 +33,7 @@ import { mergeWhenRead } from './stage-ahead.ts';
 import { clearStage, stagedRejected, stageFaults, stageMarks, stageRoster } from './stage.ts';
 import { findTaken, NotAsBefore, noteTaken, requireStanding, takenOf, type Taken } from './taken.ts';
 import { noteImport } from './uploads.ts';
-import { verifyStage } from './verify.ts';
+import { tooDeep, verifyStage } from './verify.ts';
 
 export type ImportOptions = {
   estab: string;
@@ -54,6 +55,9 @@ export type ImportOptions = {
   onProgress?: OnImportProgress;
   /** What else follows from it, in its transaction. */
   whenMerged?: (tx: Tx) => Promise<void>;
+  takeTurn?: TakeMergeTurn;
+  /** Runs first in the transaction that merges. */
+  whenBegun?: (tx: Tx) => Promise<void>;
   /** Throws when the merge must not happen after all. */
   beforeCommit?: (tx: Tx) => Promise<void>;
 };
@@ -94,7 +98,7 @@ async function importOnce(db: Db, openSource: () => Promise<RosterReading>, begu
     const many = Promise.withResolvers<Spooling | undefined>();
     spooling = readRosterSource(source, run.reading, { dataDir, live: run.live, taken: run.taken, onMany: many.resolve }, read, onProgress);
     void spooling.catch(() => {}).then(() => many.resolve(undefined));
-    const report = await mergeWhenRead(db, await many.promise, spooling, (tx, spooled, already) => {
+    const report = await mergeWhenRead(db, begun.options.takeTurn ?? mergeAtOnce, await many.promise, spooling, (tx, spooled, already) => {
       refused.ignored = [...spooled.ignored];
       return mergeRead(tx, run, opened, spooled, already, read.copy());
     });
@@ -171,15 +175,6 @@ async function recordRun(tx: Tx, { id, reading, options }: Run, source: RosterRe
   if (options.upload !== undefined) await noteImport(tx, report.estab, options.upload, id);
 }
 
-/** What cannot be followed to its end cannot be left out. */
-const tooDeep: Problem = {
-  file: 'this import',
-  line: null,
-  column: null,
-  value: null,
-  rule: 'rows that are wrong are referred to by others, those by others again, and so on without an end in sight; put right what is wrong first',
-};
-
 /** The second phase. What it does can be undone as a whole, and repeated: the spool is still there. */
 async function mergeRead(
   tx: Tx,
@@ -194,6 +189,7 @@ async function mergeRead(
   const { onProgress: tell = () => {} } = options;
   const records = spooled.collections.reduce((sum, { count }) => sum + count, 0);
   tell({ step: 'waiting', records });
+  await options.whenBegun?.(tx);
   const current = await lockRoster(tx, estab);
   await requireNewest(tx, reading, 'SchoolData');
   await run.live.requireUnmoved(tx);

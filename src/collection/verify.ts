@@ -5,7 +5,7 @@ import type { Fragment, Tx } from '../db/connect.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import type { Field, Resource } from '../roster/resource.ts';
 import { leaveOutPassedOver } from './passed-over.ts';
-import { noSuchRecord, type Problems } from './problem.ts';
+import { noSuchRecord, type Problem, type Problems } from './problem.ts';
 import type { Reading } from './reading.ts';
 import { takeOutRejected, tellRejected } from './reject-staged.ts';
 import type { Mode } from './source.ts';
@@ -44,6 +44,15 @@ export async function verifyStage(tx: Tx, reading: Reading, modes: Modes, known:
   }
   return fell.size === 0;
 }
+
+/** Reported if `verifyStage` did not reach an end: rows whose references were not followed cannot be left out. */
+export const tooDeep: Problem = {
+  file: 'this import',
+  line: null,
+  column: null,
+  value: null,
+  rule: 'rows that are wrong are referred to by others, those by others again, and so on without an end in sight; put right what is wrong first',
+};
 
 type Stage = Readonly<{ reading: Reading; modes: Modes; known: Known }>;
 
