@@ -145,7 +145,7 @@ test('each kind ends when the table says, and not before', async () => {
 });
 
 test('an upload that nobody approved is dropped, and the status says so', async () => {
-  for (const [estab, given, status] of [['had', rosterOf([]), 'OK'], ['had-not', undefined, 'Error']] as const) {
+  for (const [estab, given, status] of [['had', rosterOf([]), 'OK'], ['had-not', undefined, 'NoData']] as const) {
     await service.addSchool(estab, given);
     await db`
       insert into component_database (estab, name, status) values (${estab}, 'SchoolData', 'Paused')

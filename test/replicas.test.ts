@@ -240,7 +240,7 @@ test('what is wrong with a question is said once, and not asked of the primary a
 });
 
 test('a replica that took another way has versions of the same number, and none of them is served', async () => {
-  const own: Service = await useService({ LIST_CACHE_MB: '0' }, { database, replicas: replicas() });
+  const own: Service = await useService({ LIST_CACHE_MB: '0', PUBLIC_URL: service.url }, { database, replicas: replicas() });
   await two.ask('standby', 'select pg_promote(true, 60)');
   const apart = connect(standbyUrl, { max: 10, name: 'apart' });
   const given = smallPackage({ users: [...smallSchool.users, user('apart', 'student')] });

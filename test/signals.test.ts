@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/db/open.ts';
@@ -77,6 +77,8 @@ test('SIGINT and SIGTERM to the process, sent twice, are one clean stop', longes
   }
 });
 
+const secret = { env: { SOURCE_CLIENT_SECRET: 'y' } };
+
 /** A provider of another MIS that takes the question and says nothing. */
 async function useSilentProvider(): Promise<{ url: string; asked: () => number; close(): void }> {
   let asked = 0;
@@ -84,6 +86,9 @@ async function useSilentProvider(): Promise<{ url: string; asked: () => number; 
     asked += 1;
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
+  // A server that a failed test leaves open would keep this process from ending.
+  after(() => server.close());
+  server.unref();
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/ims/oneroster/v1p1`,
     asked: () => asked,
@@ -108,9 +113,8 @@ async function collectionsOf(estab: string): Promise<{ id: string; state: string
 test('SIGTERM during a collection ends the process in time, and the collection is done again under the same id', longest, async () => {
   const provider = await useSilentProvider();
   await command(data, [
-    'school', 'add', '--estab', 'slow', '--name', 'Slow', '--email', 'a@b.example', '--connector', 'oneroster', '--url', provider.url, '--client-id',
-    'x', '--client-secret', 'y',
-  ]);
+    'school', 'add', '--estab', 'slow', '--name', 'Slow', '--email', 'a@b.example', '--connector', 'oneroster', '--url', provider.url, '--client-id', 'x',
+  ], secret);
   const first = await start(data);
   await eventually('the provider is asked', () => provider.asked() > 0);
   const before = await collectionsOf('slow');
@@ -131,9 +135,8 @@ test('SIGTERM during a collection ends the process in time, and the collection i
 test('a later signal ends the process at once, and the next start takes over what it left', longest, async () => {
   const provider = await useSilentProvider();
   await command(data, [
-    'school', 'add', '--estab', 'hung', '--name', 'Hung', '--email', 'a@b.example', '--connector', 'oneroster', '--url', provider.url, '--client-id',
-    'x', '--client-secret', 'y',
-  ]);
+    'school', 'add', '--estab', 'hung', '--name', 'Hung', '--email', 'a@b.example', '--connector', 'oneroster', '--url', provider.url, '--client-id', 'x',
+  ], secret);
   const service = await start(data);
   await eventually('the provider is asked', () => provider.asked() > 0);
   service.child.kill('SIGTERM');

@@ -133,7 +133,8 @@ export async function changeApplication(tx: Tx, rp: string, change: ApplicationC
       update application set callback_changed_from = ${before.callbackUrl}, callback_changed_by = ${editor.name}, callback_changed_at = now()
       where rp = ${rp}`;
   await tx`
-    update application set confirmed_callback_host = ${findConfirmedHost(before, change, editor)}, name = ${change.name ?? before.name}, callback_url = ${change.callbackUrl ?? before.callbackUrl},
+    update application set confirmed_callback_host = ${findConfirmedHost(before, change, editor)}, name = ${change.name ?? before.name},
+      callback_url = ${change.callbackUrl ?? before.callbackUrl},
       redirect_uris = ${[...(change.redirectUris ?? before.redirectUris)]}, required_scopes = ${scopes?.required ?? before.requiredScopes},
       optional_scopes = ${scopes?.optional ?? before.optionalScopes}, website = ${kept(change.website, before.website)},
       privacy_notice = ${kept(change.privacyNotice, before.privacyNotice)}, contact = ${kept(change.contact, before.contact)},

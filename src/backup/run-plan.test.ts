@@ -1,7 +1,7 @@
 // Covers the plan of backups: when one is due, who makes it, what counts and what is removed; what a stop, a death and a failure leave.
 // How a backup is written and verified has its own tests; here it is a small file, so that time can pass.
 import assert from 'node:assert/strict';
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
@@ -11,6 +11,7 @@ import { testSecretKey } from '../../test/service.ts';
 import { createSeal } from '../access/seal.ts';
 import { readConfig } from '../config.ts';
 import { connect } from '../db/connect.ts';
+import { migrate } from '../db/migrate.ts';
 import { readMigrations } from '../db/migrations.ts';
 import { judgeStanding } from '../needs/judge-backups.ts';
 import { version } from '../version.ts';
@@ -304,7 +305,7 @@ test('a plan that is set again goes on in its folder; stopped or elsewhere, what
 test('the folder of another plan is refused, and left as it is', async () => {
   await set();
   await withEmptyDatabase(async (_, other) => {
-    await other.unsafe(readFileSync(join(import.meta.dirname, '../../migrations/0036_versions_and_backups.sql'), 'utf8'));
+    await migrate(other);
     const taken = setBackupPlan(other, seal, { folder, everySeconds: 60, keep: 1, passphrase, by: 'eve' }, at(0));
     await assert.rejects(taken, /the backups of another service, or of an earlier plan, go to .+: name another folder, or remove .+\.schoolbell-backups if/);
   });

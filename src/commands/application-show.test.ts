@@ -42,7 +42,7 @@ test('requests lists what was kept of an application, by answer', async () => {
   assert.equal(all[0]?.status, 404);
   assert.deepEqual((await json<{ status: number }[]>('requests --rp shown --answer refused')).map(({ status }) => status), [404]);
   assert.equal((await json<unknown[]>(`requests --rp shown --before ${all[0]?.number}`)).length, all.length - 1);
-  assert.match((await schoolbell('requests --rp shown')).out, /^NUMBER[^]*GET \/ims\/oneroster\/v1p1\/users\/:id\n/);
+  assert.match((await schoolbell('requests --rp shown')).out, /^NUMBER[^]*GET \/ims\/oneroster\/v1p1\/users\/:sourcedId\n/);
   await assertFails(/--answer "odd": must be one of fine, refused, failed/, 'requests --rp shown --answer odd');
   await assertFails(/--before "x": not a number of a request/, 'requests --rp shown --before x');
 });

@@ -35,7 +35,11 @@ const changeLater = () => db.begin(async (tx) => {
 
 const holds: readonly [what: string, hold: () => Promise<unknown>, free: () => Promise<unknown>][] = [
   ['paused and resumed', () => run('pause', pair()), () => run('resume', pair())],
-  ['without the scope and authorised again', () => run('authorise', { ...pair(), scopes: 'Identity' }), () => run('authorise', pair())],
+  [
+    'without the scope and authorised again',
+    () => run('authorise', { ...pair(), scopes: 'Identity' }),
+    () => run('authorise', { ...pair(), scopes: 'School' }),
+  ],
   ['revoked and authorised again', () => run('revoke', pair()), () => run('authorise', pair())],
 ];
 for (const [what, hold, free] of holds) {

@@ -82,7 +82,7 @@ for (const [width, height] of [[1280, 900], [390, 844]] as const) {
     await db`update component_database set row_count = ${counted?.rows ?? 0} where estab = ${estab}`;
     assert.equal((await visitor.upload(await zip(smallPackage()))).status, 303);
     await page.waitForSelector('#held');
-    await page.waitForSelector('#database-SchoolData .badge:text("Held")');
+    await page.waitForSelector('#database-SchoolData .badge:text("Waits for approval")');
     const said = (await page.textContent('#follow-words')) ?? '';
     assert.match(said, /^It has ended\. .*Waits for approval Everything was read\. Nothing is changed until the import is approved\.$/);
     assert.deepEqual([await focused(), await stays()], [words, true]);

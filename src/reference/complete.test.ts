@@ -77,7 +77,9 @@ test('every route is described once, or left out for a reason', () => {
   const wanted = routes.filter(({ hidden }) => !hidden);
   assert.deepEqual(names.toSorted(), wanted.map(nameOf).toSorted());
   const isLeftOut = ({ path }: Route) => Object.keys(leftOut).some((begin) => path === begin || (begin !== '/' && path.startsWith(begin)));
-  assert.deepEqual(routes.filter((route) => route.hidden && !isLeftOut(route)).map(nameOf), []);
+  // Names of the catalogue at the root answer as they do under /api/v1, where they are described.
+  const isAtRoot = ({ verb, path }: Route) => names.includes(`${verb} /api/v1${path}`);
+  assert.deepEqual(routes.filter((route) => route.hidden && !isLeftOut(route) && !isAtRoot(route)).map(nameOf), []);
 });
 
 test('what is described is there', () => {

@@ -1,5 +1,6 @@
 // The operations of OneRoster rostering, which are the same in all its editions: one row each. A nested route has a list of parents that must exist,
-// and a relation that ties the records to them. Path parameters have the names of OneRoster 1.2, because some clients look for these names.
+// and a relation that ties the records to them. Path parameters have the names of the standard's discovery
+// document, because some clients look for these names.
 import type { Fragment, Sql } from '../db/connect.ts';
 import type { CollectionName, Resource } from '../roster/resource.ts';
 import { collections } from '../roster/collections.ts';

@@ -200,7 +200,7 @@ test('updatedSince: what moved since, and the ids that have gone; nothing moved 
   assert.equal((await get('Students?updatedSince=2020-01-01')).Students?.length, 4);
 
   await service.load(estab, deltaPackage({ users: [user('p3', 'student', { email: 'new@school.example' })] }));
-  await service.load(estab, deltaPackage({ users: [user('p2', 'student'), user('s2', 'aide')] }, 'tobedeleted'));
+  await service.load(estab, deltaPackage({ users: [user('p2', 'student'), user('s2', 'aide')] }, 'tobedeleted'), { approve: true });
   const students = await get(`Students?updatedSince=${first}`);
   assert.deepEqual([ids(students.Students), students.Students_deleted, students['__pagination__']?.[0]?.RowCount], [['p3'], ['p2'], 1]);
   const staff = await get(`Staff?updatedSince=${first}`);

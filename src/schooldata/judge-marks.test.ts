@@ -44,7 +44,8 @@ const service = await useService();
 const { db } = service;
 const estab = '3281102';
 await service.addSchool(estab, csvPackage(school));
-await service.load(estab, csvPackage({ users: leavers.map((id) => gone(user(id))), enrollments: enrolments.map(gone) }, { mode: 'delta' }));
+const leaving = csvPackage({ users: leavers.map((id) => gone(user(id))), enrollments: enrolments.map(gone) }, { mode: 'delta' });
+await service.load(estab, leaving, { approve: true });
 // The school learned of its leavers at half past midnight of 1 October, by its own clock.
 await db`update roster_version set instant = '2026-09-30T23:30:00Z' where estab = ${estab} and version = 2`;
 await service.addSchool('other', csvPackage({ orgs: school.orgs, users: [user('elsewhere')] }));

@@ -71,7 +71,7 @@ test('what is refused is said in the words of the page, and what was typed stays
 test('an application is edited; what it asks for is touched only if it was changed', async () => {
   await service.addClient('edited', []);
   const page = await admin.get(`${list}/edited/edit`);
-  assert.match(page.text, /value="http:\/\/127\.0\.0\.1:9\/events"/);
+  assert.match(page.text, /value="https:\/\/127\.0\.0\.1:9\/events"/);
   const saved = await admin.post(`${list}/edited/edit/save`, { ...profile, name: 'Edited', 'scope-Staff': 'required' });
   assert.deepEqual([saved.status, saved.location], [303, `${list}/edited?done=applications-rp-edit-save`]);
   const after = await stored('edited');

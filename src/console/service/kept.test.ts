@@ -13,6 +13,8 @@ const { db } = service;
 test('pages say the period of the row', async () => {
   await service.addSchool('kept', smallPackage(smallSchool));
   await service.addClient('keeping', ['kept']);
+  // A target of a new application would say how long it has been there.
+  await db`update application set created_at = now() - interval '90 days' where rp = 'keeping'`;
   await db`insert into lane (key, width, lasting) values ('collect', 1, false) on conflict do nothing`;
   await db`insert into outbox (estab, id, kind, lane, topic, payload, due_at, state, settled_at) values
     ('kept', 'kept-1', 'collect', 'collect', 'collect SchoolData', ${db.json({ database: 'SchoolData' })}, now(), 'done', now()),
