@@ -33,7 +33,7 @@ function run(program: string, ...args: string[]): void {
   execFileSync(join(programs, program), args, { stdio: 'inherit' });
 }
 
-/** Joins the declarations of all modules into one file, and for each entry returns a file with its exports from there. */
+/** Joins the type declarations of all modules into one shared file. Returns it, and for each entry a file that re-exports its types from there. */
 function joinDeclarations(folder: string): Record<string, string> {
   const read = (name: string) => readFileSync(join(folder, `${name}.d.ts`), 'utf8');
   const names = globSync('**/*.d.ts', { cwd: folder }).map((file) => file.slice(0, -'.d.ts'.length)).toSorted();

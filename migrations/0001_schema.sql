@@ -1583,7 +1583,7 @@ create table console_session (
 );
 create index console_session_account on console_session (account);
 
--- Rules for all accounts.
+-- Rules for the whole console, such as whether a second factor is required.
 create table console_rule (
   name text primary key check (name = 'second factor'),
   required boolean not null

@@ -12,7 +12,8 @@ export const placeOfDataDir = (dataDir: string) => `DATA_DIR ${dataDir}`;
 export function prepareDataDir(dataDir: string): void {
   const probe = join(dataDir, `.writable.${process.pid}`);
   try {
-    // Started as root, PostgreSQL runs under another account, which has to pass through. Files with secrets have mode 0600.
+    // If the service was started as root, PostgreSQL runs under another account, which must be able to pass through this folder. Files with secrets
+    // have mode 0600.
     mkdirSync(dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
     try {
       writeFileSync(probe, Buffer.alloc(probeBytes));

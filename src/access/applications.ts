@@ -35,7 +35,7 @@ export type Application = {
   contact: string | null;
   /** The last change of the callback URL; null if there was none. */
   callbackChange: { from: string; by: string; at: string } | null;
-  /** Set while a developer's change of the callback URL to another host waits for the operator: the host that was confirmed last. */
+  /** The callback host that was confirmed last. Set only while a developer's change to another host waits for the operator. */
   confirmedCallbackHost: string | null;
   stateEvents: boolean;
   demo: boolean;

@@ -68,7 +68,7 @@ type How = {
   onProgress?: OnImportProgress;
 };
 
-/** mergeWaitMs: how long a merge waits for its turn before its claim is handed back. */
+/** mergeWaitMs: how long a merge waits for its turn before its claim is released. */
 type CollectingOptions = { shrinkLimitPercent: number; mergeWaitMs?: number };
 
 export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent, mergeWaitMs = 120_000 }: CollectingOptions): Handler {

@@ -81,7 +81,7 @@ function describeWay({ removed, staying = 0 }: Shrinkage): string {
 const describeShare = ({ collection, role, active, removed, percent }: Shrinkage) =>
   `${removed} of ${active} ${role ? `${role} ` : ''}${collection} (${percent} %)`;
 
-/** Returns a line for each thing of the source that was left aside, and for leavers that it does not report. */
+/** Returns a line with the ignored files and columns, and a line with the collections whose leavers the source does not report, if there are any. */
 export function describeIgnored({ ignored, leaversUnreported = [] }: Pick<ImportReport, 'ignored' | 'leaversUnreported'>): string[] {
   return [
     ...(ignored.length > 0 ? [`ignored: ${ignored.join(', ')}`] : []),

@@ -1,4 +1,4 @@
-// The end of a fetch whose work belongs to another worker by now, or has become needless.
+// Stops a fetch if another worker has claimed its work, or if a newer upload has made the work unnecessary.
 import type { Tx } from '../db/connect.ts';
 import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
 

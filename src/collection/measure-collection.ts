@@ -56,7 +56,7 @@ const groupOfChunk = ({ kind, kinds, status }: Chunk) => `${kind}${kinds ? `/${k
 
 const canBeMixed = (resource: Resource): boolean => kindColumns(resource).includes('kinds');
 
-/** All groups of a school with their counts, of one collection or of each. */
+/** Returns a query for the groups of a school with their counts, in one collection or, without `collection`, in all of them. */
 export function groupTotals(sql: Sql, estab: string, collection?: string): Fragment {
   const only = collection === undefined ? sql`` : sql`and collection = ${collection}`;
   return sql`(select collection, kind || case when kinds = '' then '' else '/' || kinds end || ' ' || status as part, count

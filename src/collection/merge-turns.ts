@@ -1,10 +1,10 @@
-// Turns of merges for the connections of a worker's pool. Any number of sources may be read at once, since that holds no connection; but only some
-// may merge, so that the short statements of the others always find a connection.
+// Limits how many merges run at once in a worker. A merge holds a connection of the pool for long, so merges take turns, and the pool always has
+// connections left for the short statements of other fetches. Reading a provider holds no connection and has no limit.
 
 /** Runs `work` when it is its turn, or throws NoTurn. */
 export type TakeMergeTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** A merge had no turn in its time, because others took long. Its work is handed back and done again later. */
+/** A merge had no turn in its time, because others took long. Its work is released and done again later. */
 export class NoTurn extends Error {
   constructor(waitedMs: number) {
     super(`other imports kept the database busy for ${Math.round(waitedMs / 1000)} s; this one is tried again`);

@@ -19,8 +19,8 @@ export function createStepWatch(elapsedMs: () => number = () => performance.now(
 }
 
 /**
- * Returns a job that limits waits when the process starts, since the clock may have been set back while no process ran, after every step back
- * that it sees, and when work waits too long although it was planned in the future, as after a step that it did not see.
+ * Returns a job that shortens waits in three cases: when the process starts, because the clock may have been set back while no process ran; when
+ * the job sees that the clock was set back; and when an attempt lies in the future, because the job then missed such a step.
  */
 export function createWaitLimit(db: Db): () => Promise<void> {
   const wasSetBack = createStepWatch();

@@ -1,8 +1,8 @@
-// The database sessions of workers, by which other workers notice that a process has died or stands still.
+// Detects from its database sessions that a worker has died or stands still.
 //
 // A worker records with each claim the session on which it listens for work, identified by its pid, the time at which it began, and the time at
-// which the server started. The lease remains the only bound where this says nothing: after a failover or a restart, which end every session, and
-// behind a pooler, whose sessions outlive their clients.
+// which the server started. Sessions prove nothing after a failover or a restart, which end all of them, and behind a pooler, where they
+// outlive their clients. Other workers then wait until the lease expires.
 import type { Db, Fragment, Sql } from '../db/connect.ts';
 import { processTag } from '../db/pool.ts';
 

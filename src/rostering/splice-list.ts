@@ -33,7 +33,10 @@ export async function spliceList(reader: Reader, question: Question, base: { fil
   return true;
 }
 
-/** Reads one snapshot. Before and after it, the roster is at the requested version and the earlier version is still retained. */
+/**
+ * Returns the records that changed after version `since`, from one snapshot; json is null for a record that is no longer shown. Throws if, before or
+ * after the read, the roster is not at the requested version or `since` is no longer retained.
+ */
 async function readChanged(reader: Reader, question: Question, since: number): Promise<Changed[]> {
   const { table, history } = tablesOf(question);
   const target = question.targets[0] as Target;
