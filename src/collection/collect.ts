@@ -40,12 +40,13 @@ const longestStepSeconds = 20;
 const rosterFirstSeconds = 2;
 /** Connections of the pool that merges leave to the short statements of fetches. */
 const connectionsForOthers = 2;
-/** Until a fetch whose merge had no turn, or found the database slow, is tried again. */
+/** Seconds until a fetch that found the database slow is tried again, doubled with each try. The last of these tries ends after about 16 minutes. */
 const slownessSeconds = 15;
+const slownessTries = 6;
 
 class RosterFirst extends Error {}
 
-/** The database works, and is slow: nobody has to repair anything, and the fetch goes on where it stands. */
+/** The database works but is slow, which mostly passes by itself. */
 const isSlowness = (error: unknown): error is Error => error instanceof NoTurn || isSlow(error);
 
 /** How a collection ended that could be read but not merged. report: the import that says more of it. */
@@ -62,6 +63,8 @@ type How = {
   approved?: string | undefined;
   shrinkLimitPercent: number;
   takeTurn?: TakeMergeTurn;
+  /** Whether slowness is left to the caller, who tries again soon, instead of being recorded as a failure. */
+  patient?: boolean;
   whenBegun?: (tx: Tx) => Promise<void>;
   beforeCommit?: (tx: Tx) => Promise<void>;
   /** For whoever sits in front of it. */
@@ -87,6 +90,7 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent, me
           partial,
           shrinkLimitPercent,
           takeTurn,
+          patient: work.forgiven < slownessTries,
           whenBegun: (tx) => markTransaction(tx, work),
           beforeCommit: (tx) => requireClaim(tx, work),
         });
@@ -101,7 +105,7 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent, me
         if (error instanceof RosterFirst)
           return { success: false, state: 'waiting', delaySeconds: rosterFirstSeconds, errorClass: ownFault, detail: { message: 'waits for the roster' } };
         if (isSlowness(error)) {
-          const delaySeconds = slownessSeconds * (0.8 + 0.4 * Math.random());
+          const delaySeconds = slownessSeconds * 2 ** work.forgiven * (0.8 + 0.4 * Math.random());
           return { success: false, state: 'waiting', delaySeconds, errorClass: ownFault, detail: { message: error.message } };
         }
         if (!(error instanceof MisError)) throw error;
@@ -147,7 +151,8 @@ export async function collectDatabase(parts: ConnectorParts, estab: string, data
     if (trouble && !trouble.overtaken && database !== 'SchoolData') await fail(db, estab, database, 'Error', trouble.message, how);
     if (how.upload !== undefined && !trouble?.held) await forgetUpload(db, estab, how.upload);
     return trouble;
-  } catch (error) {
+  } catch (thrown) {
+    const error = how.patient || !isSlowness(thrown) ? thrown : new MisError('Timeout', `the database is too slow: ${thrown.message}`, { cause: thrown });
     if (error instanceof LostClaim || error instanceof RosterFirst || isSlowness(error)) throw error;
     if (error instanceof NothingToCollect) await recordNothing(db, estab, database, error.message);
     else if (error instanceof MisError) await fail(db, estab, database, isUndone(error, how) ? 'Paused' : error.status, error.message, how);

@@ -1,7 +1,8 @@
 // In charge of staging a large collection while it is read. Reading keeps this process busy and copying the database, so that one after the
 // other takes as long again. It is only for what is read from files, which takes seconds: the transaction is open meanwhile.
 import type { Db, Tx } from '../db/connect.ts';
-import type { TakeMergeTurn } from './merge-turns.ts';
+import { LostClaim } from './lost-claim.ts';
+import { NoTurn, type TakeMergeTurn } from './merge-turns.ts';
 import type { SpooledRoster, Spooling } from './read-source.ts';
 import { stageSpooling } from './stage.ts';
 
@@ -32,7 +33,8 @@ export async function mergeWhenRead<T>(
         }),
       );
   } catch (error) {
-    if (isMerging) throw error;
+    // Only a transaction that was ended while the source was read is repeated.
+    if (isMerging || error instanceof NoTurn || error instanceof LostClaim) throw error;
   }
   // All of it is in the spool, whatever became of that transaction.
   const spooled = await reading;

@@ -91,8 +91,7 @@ export class SessionPool {
         observe();
         return new PooledSession(client, this.policy, this.#ofSpread.has(client));
       } catch (error) {
-        // While other connections of the pool are answered, a new one that takes too long means that the server is slow, not that it is away.
-        const busy = this.#out >= this.policy.max || (this.#givenAt > begun && isTimeout(error));
+        const busy = this.#out >= this.policy.max;
         if (!busy) this.#servers.passOver(place);
         const rest = begun + this.#longestMs(busy, begun) - performance.now();
         const rounds = tries / this.#servers.count;
@@ -176,9 +175,7 @@ export class SessionPool {
     if (waitedMs !== undefined)
       return new DatabaseUnavailable(
         'busy',
-        this.#out >= this.policy.max
-          ? `all ${this.policy.max} connections of the pool ${this.policy.name} were in use for ${(waitedMs / 1000).toFixed(1)} s`
-          : `the database is slow: no further connection of the pool ${this.policy.name} was opened within ${(waitedMs / 1000).toFixed(1)} s`,
+        `all ${this.policy.max} connections of the pool ${this.policy.name} were in use for ${(waitedMs / 1000).toFixed(1)} s`,
         about,
       );
     if (error instanceof NotTheServer) return new DatabaseUnavailable('away', error.message, about);
@@ -189,9 +186,6 @@ export class SessionPool {
     );
   }
 }
-
-/** The driver gave up waiting for a connection; the server refused nothing. */
-const isTimeout = (error: unknown) => /timeout/i.test((error as Error).message);
 
 /** Whether the next try may go well: a password that is wrong, or a database that is not there, will be so in a moment, too. */
 function mayPass(error: unknown): boolean {
