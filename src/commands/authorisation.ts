@@ -60,7 +60,7 @@ export const authorisationCommands: readonly Command[] = [
       if (state === 'Proposed')
         throw new SchoolbellError(
           'conflict',
-          `nobody has confirmed ${pair.estab} yet: school confirm --estab ${pair.estab} [--email …]; the invitation goes out then`,
+          `nobody has confirmed ${pair.estab} yet: school confirm --estab ${pair.estab} --email …; the invitation goes out then`,
         );
       const where = config.mail ? 'the link, which was mailed to the school' : 'e-mail is not set up, so nothing was mailed: hand this link to the school';
       return { data: { ...pair, state, link }, lines: [`invited ${pair.estab}; ${where}:`, link ?? ''] };

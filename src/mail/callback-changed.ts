@@ -5,20 +5,22 @@ import { enqueueMail, noSchool } from './mail.ts';
 
 /** `waits`: the host is another one, and events with secrets wait for the operator. `by`: the sign-in name of a developer, or the operator. */
 export type CallbackChange = {
-  application: { rp: string; name: string; contact: string | null };
+  application: { rp: string; name: string };
+  /** The application's contacts before and after the change, because one form changes both. */
+  contacts: readonly (string | null)[];
   from: string;
   to: string;
   waits: boolean;
   by: { name: string; isDeveloper: boolean };
 };
 
-/** Writes to the application's contact and to its developers, but not to the person who made the change. */
+/** Writes to the application's contacts and to its developers, but not to the person who made the change. */
 export async function notifyCallbackChange(tx: Tx, publicUrl: string, change: CallbackChange): Promise<void> {
-  const { by, application: { rp, contact } } = change;
+  const { by, contacts, application: { rp } } = change;
   const developers = await tx<{ email: string }[]>`
     select a.email from console_developer d join console_account a on a.id = d.account
     where d.rp = ${rp} and a.email is not null and a.sign_in_name <> ${by.name} order by a.email`;
-  const addresses = [...(contact ? [contact] : []), ...developers.map(({ email }) => email)];
+  const addresses = [...contacts.flatMap((contact) => contact || []), ...developers.map(({ email }) => email)];
   const recipients = new Map(addresses.map((address) => [address.toLowerCase(), address]));
   for (const to of recipients.values()) await enqueueMail(tx, { estab: noSchool, rp, to, ...renderChange(publicUrl, change) });
 }

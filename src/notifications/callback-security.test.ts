@@ -40,7 +40,7 @@ const tried = () => until('the call was tried', async () => (await callsOf()).so
 /** A developer at the console, who moves the callback URL. */
 async function moveAsDeveloper(callbackUrl: string, name = `dev-${rp}@app.example`): Promise<number> {
   const developer = await enter(service, 'developer', name, [rp]);
-  return (await developer.post(`/console/applications/${rp}/edit/save`, { 'callback-url': callbackUrl, contact: 'contact@app.example' })).status;
+  return (await developer.post(`/console/applications/${rp}/edit/save`, { 'callback-url': callbackUrl, contact: 'accomplice@app.example' })).status;
 }
 
 test('a call with a secret over plain http is refused before a connection, unless every address is inside OUTBOUND_ALLOW', async () => {
@@ -113,7 +113,7 @@ test("a developer's move to another host: events with a secret wait for the oper
   await db`update console_account set email = sign_in_name where role = 'developer'`;
   await approveApp();
   assert.equal(await moveAsDeveloper(`${elsewhere.origin}/moved`), 303);
-  assert.deepEqual(await mailsTo(), [`colleague-${rp}@app.example`, 'contact@app.example']);
+  assert.deepEqual(await mailsTo(), ['accomplice@app.example', `colleague-${rp}@app.example`, 'contact@app.example'], 'the contact of before, too');
   await service.work();
   await tried();
   assert.deepEqual(await callsOf(), [{ state: 'waiting', attempts: 1, uncounted: 1, why: 'callback_unconfirmed' }]);

@@ -26,7 +26,8 @@ export async function editApplication(deciding: Editing, rp: string, change: App
     if (before.confirmedCallbackHost !== null && after.confirmedCallbackHost === null) await releaseCallback(tx, rp, schools);
     if (before.callbackUrl === after.callbackUrl) return 0;
     const waits = after.confirmedCallbackHost !== null;
-    await notifyCallbackChange(tx, publicUrl, { application: after, from: before.callbackUrl, to: after.callbackUrl, waits, by: editor });
+    const contacts = [before.contact, after.contact];
+    await notifyCallbackChange(tx, publicUrl, { application: after, contacts, from: before.callbackUrl, to: after.callbackUrl, waits, by: editor });
     return moveCallback(tx, rp, after.callbackUrl, schools);
   });
   const application = await requireApplication(deciding.db, rp);

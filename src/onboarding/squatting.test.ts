@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { enter, type AtConsole } from '../../test/console.ts';
+import { earlier } from '../../test/earlier.ts';
 import { useOnboarding, type Answered } from '../../test/onboarding.ts';
 
 const onboarding = await useOnboarding();
@@ -25,6 +26,12 @@ test('school add takes over an unconfirmed proposal, and sends no invitation', a
   assert.deepEqual(await schoolOf('real'), { name: 'Real School', email: 'office@real.example', confirmed: true, connector: 'demo' });
   assert.deepEqual([await invitationOf('real'), await mailsOf('real')], [['Proposed'], []]);
   await assert.rejects(run('school add', { estab: 'real', name: 'Again', email: 'a@b.example' }), /exists already/);
+});
+
+test('an application that asks again cannot send the invitation itself', async () => {
+  await db`update invitation set created_at = ${earlier(db, 'created_at', '2 hours')} where estab = 'real'`;
+  await squatter.invite('real', { SchoolName: 'Squatted', SchoolContactEmail: 'me@squatter.example' });
+  assert.deepEqual([await invitationOf('real'), await mailsOf('real')], [['Proposed'], []]);
 });
 
 test('the operator finds the unsent invitation among the open tasks, and sends it', async () => {
