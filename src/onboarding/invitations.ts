@@ -38,8 +38,8 @@ export async function invite(db: Db, publicUrl: string, given: Invite): Promise<
     if (authorised && given.by === 'application' && [...asked.required, ...asked.optional].every((scope) => authorised.scopes.includes(scope)))
       return { invitation: null, state: 'AlreadyAuthorised', link: null };
     const [open] = await tx<{ id: string; state: 'Proposed' | 'Invited'; recent: boolean }[]>`
-      select id, state, coalesce(invited_at, created_at) > now() - make_interval(mins => ${repeatMinutes}) as recent from invitation where estab = ${given.estab}
-        and rp = ${given.rp} and state in ('Proposed', 'Invited') for update`;
+      select id, state, coalesce(invited_at, created_at) > now() - make_interval(mins => ${repeatMinutes}) as recent from invitation
+        where estab = ${given.estab} and rp = ${given.rp} and state in ('Proposed', 'Invited') for update`;
     if (open?.recent && given.by === 'application') return { invitation: open.id, state: 'AlreadyInvited', link: null };
     // The operator took the proposal over and decides whether to send it.
     if (open?.state === 'Proposed' && confirmed && given.by === 'application') return { invitation: open.id, state: 'Proposed', link: null };
