@@ -156,10 +156,10 @@ function summary({ added, changed, removed, unchanged, rejected, version }: Impo
   return `added ${added}, changed ${changed}, removed ${removed}, unchanged ${unchanged}, rejected ${rejected}; the roster is at version ${version}`;
 }
 
-/** kept: the package was stored for the approval. */
+/** Explains why an import changed nothing. `kept` is true if the package was stored, so that the import can be approved. */
 function describeFailure(report: ImportReport, id: string, kept: boolean): string | undefined {
   const { estab: known, outcome, overtaken, unusable, problemsTotal, shrinkage } = report;
-  // What is not there, or came too late, has nothing right in it.
+  // A missing or overtaken package holds no rows that --partial could import.
   const hint = overtaken || unusable ? '' : ' (--partial imports what is right)';
   if (outcome === 'refused') return `refused: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}, nothing was changed${hint}`;
   if (outcome !== 'held') return undefined;

@@ -84,7 +84,7 @@ for (const [width, height] of [[1280, 900], [390, 844]] as const) {
     await page.waitForSelector('#held');
     await page.waitForSelector('#database-SchoolData .badge:text("Waits for approval")');
     const said = (await page.textContent('#follow-words')) ?? '';
-    assert.match(said, /^It has ended\. .*Waits for approval Everything was read\. Nothing is changed until the import is approved\.$/);
+    assert.match(said, /^It has ended\. .*Waits for approval All records were read\. Nothing changes until the import is approved\.$/);
     assert.deepEqual([await focused(), await stays()], [words, true]);
     assert.ok(Math.abs(Number(await placeOf()) - Number(place)) < 2, `${await placeOf()} and ${place}`);
     assert.deepEqual([await page.locator('#approve-held').count(), await page.locator('#upload').count()], [1, 1], 'what can be done next is there');

@@ -231,11 +231,11 @@ test('the last twenty imports stay to be seen, each with its report', async () =
   assert.equal(ids.length, 20);
   const lines = [...(/id="runs"[\s\S]*?<\/table>/.exec(shown)?.[0] ?? '').matchAll(/<tr role="row">(<td[\s\S]*?)<\/tr>/g)];
   const text = (at: number) => (lines[at]?.[1] ?? '').replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ').trim();
-  assert.match(text(0), /Upload Taken over 11 0 0 0 0$/);
+  assert.match(text(0), /Upload Imported 11 0 0 0 0$/);
   assert.match(text(1), /By the operator Refused 0 0 0 54 14$/);
   const report = await visitor.text(`/school/source/imports/${ids[1]}`);
   assert.match(report, /<h1>Import of [\s\S]*Refused[\s\S]*14 problems[\s\S]*wizard/);
-  assert.match(await visitor.text(`/school/source/imports/${ids[2]}`), /Everything was taken over/);
+  assert.match(await visitor.text(`/school/source/imports/${ids[2]}`), /All records were imported/);
 });
 
 // ---- A change of source -------------------------------------------------------------------------------------------

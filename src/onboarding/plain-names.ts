@@ -35,7 +35,7 @@ const mark: Names = {
 
 const names: Readonly<Record<string, Names>> = {
   orgs: { name: 'Name', type: 'Kind of organisation', identifier: 'Official number', parent: 'What it belongs to', children: 'What belongs to it' },
-  SchoolInfo: { Estab: 'Official number', Name: 'Name', Email: 'E-mail address of record', TimeZone: 'Time zone', Connector: 'Where your data comes from' },
+  SchoolInfo: { Estab: 'Official number', Name: 'Name', Email: 'Registered e-mail address', TimeZone: 'Time zone', Connector: 'Where your data comes from' },
   Counts: { Area: 'How many records of each kind it may read', Count: 'How many records of each kind it may read' },
   academicSessions: {
     title: 'Name', startDate: 'First day', endDate: 'Last day', type: 'Kind, such as term or school year', parent: 'School year that it is part of',

@@ -53,15 +53,15 @@ const longestTyped = 300;
 const words: Readonly<Record<SchoolState, Badge & { text: string }>> = {
   Proposed: { badge: 'To confirm', tone: 'wait', text: 'Only an application has named this school. Nothing is sent to it until somebody vouches for it.' },
   Held: { badge: 'Import waits', tone: 'wait', text: 'An import would delete so much that it waits for approval.' },
-  Failing: { badge: 'Failing', tone: 'bad', text: 'What came last could not be taken over. Applications go on with what was there before, if anything was.' },
-  Stale: { badge: 'Stale', tone: 'wait', text: 'Its data should have been collected again some time ago.' },
+  Failing: { badge: 'Failing', tone: 'bad', text: 'The last import failed. Applications can still read the data from before, if there was any.' },
+  Stale: { badge: 'Stale', tone: 'wait', text: 'Its data is overdue: it should have been fetched again by now.' },
   Waiting: { badge: 'No source', tone: 'wait', text: 'An application is approved and waits for data: the school is not connected to a source yet.' },
-  Empty: { badge: 'No package yet', tone: 'wait', text: 'Its data comes in packages that are uploaded, and none has been taken over yet.' },
+  Empty: { badge: 'No package yet', tone: 'wait', text: 'This school uploads CSV files. Nothing has been imported yet.' },
   Invited: { badge: 'Invited', tone: 'busy', text: 'The school has been asked and has not decided yet.' },
   Installing: { badge: 'Installing', tone: 'busy', text: 'Connected; its data is being collected for the first time.' },
-  Live: { badge: 'Live', tone: 'good', text: 'Its data is there, and applications can read what they may.' },
+  Live: { badge: 'Live', tone: 'good', text: 'Data is up to date and applications can read it.' },
   Paused: { badge: 'Paused', tone: 'off', text: 'Every application of the school is paused and can read nothing. Its data is still collected.' },
-  Ready: { badge: 'No application', tone: 'off', text: 'Its data is there, and no application may read it.' },
+  Ready: { badge: 'No application', tone: 'off', text: 'Data is up to date, but no application has been approved to read it.' },
   New: { badge: 'New', tone: 'off', text: 'It has no source and no application yet.' },
 };
 

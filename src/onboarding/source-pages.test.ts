@@ -73,7 +73,7 @@ const pupils = (number: number) =>
 
 test('a package is taken over, set as the source, and the copy on its way is removed', async () => {
   const shown = await uploaded(await zip(smallPackage()), 'OK');
-  assert.match(shown, /Everything was taken over/);
+  assert.match(shown, /All records were imported/);
   assert.deepEqual([await records(), (await connector())?.connector], [8, 'csv']);
   await arrived('the copy is removed', async () => (await db`select from upload_piece where estab = ${estab}`).length === 0);
   assert.match(await uploaded(await zip(smallPackage()), 'OK'), /nothing had changed/);
@@ -96,7 +96,7 @@ test('what is no zip, or half of one, is refused in words a school can act on, a
   ];
   for (const [bytes, words] of cases) {
     const shown = await uploaded(bytes, 'OK');
-    assert.match(shown, /refused as a whole, and nothing was changed/);
+    assert.match(shown, /import was refused and nothing was changed/);
     assert.match(/id="problems"[\s\S]*/.exec(shown)?.[0] ?? '', words);
     assert.doesNotMatch(shown, /    at /);
     assert.equal(await records(), 8);

@@ -101,7 +101,7 @@ test('what is held and then dropped waits no more, and the mail does not say tha
   await settled('Paused');
   await toldOnly(...both(heldSubject()));
   await db`update component_database set status = 'OK', message = 'dropped' where estab = ${estab}`;
-  await toldOnly(...both(heldSubject()), ...both(`Nothing of School ${estab} waits for a decision any more`));
+  await toldOnly(...both(heldSubject()), ...both(`No import of School ${estab} waits for a decision any more`));
 });
 
 test('the package of a job that is refused is told with its faults, but not their values; the next ones are not; and then it is well', async () => {

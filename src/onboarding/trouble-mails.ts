@@ -53,11 +53,11 @@ export function renderFailing(about: About, failing: readonly Told[]): Letter {
   ]);
 }
 
-/** collected: since the trouble was told; otherwise what was held waits no more, and nothing was taken over. */
+/** `collected` is true if data was fetched since the trouble mail, false if the import that waited for approval was dropped. */
 export function renderWell(about: About, well: readonly Told[], collected: boolean): Letter {
   if (!collected)
-    return write(about, `Nothing of ${about.school} waits for a decision any more`, [
-      `The import of ${about.school} that was held waits no more, and nothing of it was taken over. ${stays(about, well[0]?.updatedAt ?? null)}`,
+    return write(about, `No import of ${about.school} waits for a decision any more`, [
+      `The import of ${about.school} that waited for approval was dropped, and none of its data was used. ${stays(about, well[0]?.updatedAt ?? null)}`,
     ]);
   return write(about, `The data of ${about.school} is collected again`, [
     ...well.map((database) => `${titleOf(database)}: collected on ${database.updatedAt ? formatMoment(database.updatedAt, about.timeZone) : 'this day'}.`),

@@ -90,6 +90,6 @@ for (const width of [1280, 390])
     assert.equal((JSON.parse(asked.body) as { State: string }).State, 'Done');
     assert.equal((await runCurl(general, folder, { UPLOAD_TOKEN: token })).status, 202);
     await page.goto(`${url}/school/source`);
-    await arrived('the page shows it', async () => /taken over|nothing had changed/.test((await page.reload().then(() => page.textContent('main'))) ?? ''));
+    await arrived('the page shows it', async () => /were imported|nothing had changed/.test((await page.reload().then(() => page.textContent('main'))) ?? ''));
     assert.deepEqual(complaints, []);
   });

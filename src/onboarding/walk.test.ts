@@ -66,7 +66,7 @@ test('from an invitation to a live school', { timeout: 600_000 }, async () => {
   await page.waitForSelector('#database-SchoolData .badge:text("Collecting")');
   await releaseRoster();
   await page.waitForSelector('#database-SchoolData .badge:text("Up to date")');
-  assert.match((await page.textContent('#outcome')) ?? '', /Everything was taken over/);
+  assert.match((await page.textContent('#outcome')) ?? '', /All records were imported/);
   assert.match((await page.textContent('#changes')) ?? '', /23 new/);
 
   // The second form: the same secret, and the data is there. Both are signed.

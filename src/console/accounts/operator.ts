@@ -29,7 +29,7 @@ export const operatorPage: Page = {
       section: 'operators',
       back,
       body: html`<h1>${one.name} ${one.invited && renderBadge({ badge: 'Invited', tone: 'wait' })}</h1>
-<section class="card" aria-label="What is known">${renderFacts([
+<section class="card" aria-label="Details">${renderFacts([
   ['Signs in as', one.signInName],
   ['Role', renderRole(one)],
   ['Second factor', one.hasSecondFactor ? 'on' : 'off'],
@@ -53,24 +53,24 @@ ${one.invited && one.email !== null && renderCard(visit, one, {
 ${!isKept && renderCard(visit, one, {
   verb: 'role',
   title: 'Role',
-  words: 'It holds at once: where they are signed in, they have to sign in again.',
+  words: 'The change applies at once: the operator is signed out and has to sign in again.',
   label: 'Change the role',
   body: renderSelect({ name: 'role', label: 'Role', value: visit.typed?.one('role') || one.role, choices: roleChoices }),
 })}
 ${one.hasSecondFactor && !isSelf && renderCard(visit, one, {
   verb: 'reset-second-factor',
   title: 'Second factor',
-  words: 'For somebody who has lost both phone and recovery codes. Make sure that it is they who ask.',
+  words: 'Use this if the operator has lost both their phone and their recovery codes. First check that the request really comes from them.',
   look: 'danger',
   label: 'Reset the second factor',
 })}
 ${isKept
-  ? html`<section class="card"><h2>Removing</h2>
+  ? html`<section class="card"><h2>Remove operator</h2>
 <p><code>admin</code> is the operator whose password is a setting of the service. It cannot be removed.</p></section>`
   : renderCard(visit, one, {
       verb: 'remove',
-      title: 'Removing',
-      words: `${one.name} is signed out everywhere and cannot sign in again, unless invited anew. What they did stays in the audit trail.`,
+      title: 'Remove operator',
+      words: `${one.name} is signed out everywhere and cannot sign in again, unless invited again. What they did stays in the audit log.`,
       look: 'danger',
       label: `Remove ${one.name}`,
     })}
@@ -90,7 +90,7 @@ export const operatorActions: readonly Action[] = [
   {
     path: `${path}/invite`,
     name: 'operator invite',
-    done: 'The invitation is written once more.',
+    done: 'A new invitation was created.',
     about,
     async run(parts, visit) {
       await inviteAgain(parts.changes, operatorParts(parts, visit), nameOf(visit), visit.operator.name);

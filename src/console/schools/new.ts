@@ -30,7 +30,7 @@ export const newSchoolPage: Page = {
 ${renderInput({ name: 'name', label: labels.name, type: 'text', autocomplete: 'off', value: typed('name') })}
 ${renderInput({
   name: 'email', label: labels.email, type: 'email', autocomplete: 'off', value: typed('email'),
-  hint: 'Invitations and links to the pages of the school are for this address alone: the person who reads it decides for the school.',
+  hint: 'Invitations and sign-in links go only to this address. The person who reads its mail decides for the school.',
 })}
 ${renderInput({ name: 'time-zone', label: labels['time-zone'], type: 'text', autocomplete: 'off', value: typed('time-zone', defaultZone) })}
 ${renderSelect({

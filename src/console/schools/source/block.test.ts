@@ -28,7 +28,7 @@ test('without a source it says how to begin, to whoever may', async () => {
 test('while something goes on it is followed, and then it is not', async () => {
   await service.addSchool('busy', smallPackage());
   const still = await block('busy');
-  assert.match(still.text, /Up to date[\s\S]*Last import[\s\S]*Taken over/);
+  assert.match(still.text, /Up to date[\s\S]*Last import[\s\S]*Imported/);
   assert.doesNotMatch(still.text, /data-follow/);
   await db`update component_database set refreshing_since = now(), progress = 0.25 where estab = 'busy'`;
   const { text, scripts } = await block('busy');

@@ -131,7 +131,7 @@ test('imports are listed by key, each with its report; what stands in a file is 
   const list = (await admin.get(`${school}/imports`)).text;
   const rows = rowsIn(list, 'runs');
   assert.match(rows[0] ?? '', /By the operator Refused 0 0 0 4 4 – (?:[\d.]+ s|\d+ ms)$/);
-  assert.match(rows[1] ?? '', /By the operator Taken over 23 0 0 0 0 1 (?:[\d.]+ s|\d+ ms)$/);
+  assert.match(rows[1] ?? '', /By the operator Imported 23 0 0 0 0 1 (?:[\d.]+ s|\d+ ms)$/);
   const [refused] = await runs();
   const path = `${school}/imports/${refused?.id}`;
   const text = (await admin.get(path)).text;
@@ -266,7 +266,7 @@ test('that a package was received is not said above its refusal', async () => {
   const after = `${school}/source?done=schools-estab-source-upload-send`;
   assert.doesNotMatch((await admin.get(after)).text, /id="notice"/);
   await db`update component_database set refreshing_since = now() where estab = ${estab}`;
-  assert.match((await admin.get(after)).text, /id="notice"[^>]*><p>The package was received/);
+  assert.match((await admin.get(after)).text, /id="notice"[^>]*><p>The upload was received/);
 });
 
 test('an import that waits, or was discarded, is no failed work: not in the lists, the counts or the metrics', async () => {

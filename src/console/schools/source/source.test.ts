@@ -265,6 +265,6 @@ test('a real collection ends on the page, with its row', async () => {
   await until('it is settled', async () => (await db`select from outbox where estab = ${estab} and kind = 'collect' and state = 'done'`).length === 1);
   const text = await shown();
   assert.match(text, /badge good">Up to date[\s\S]*Last collected[\s\S]*Fresh until[\s\S]*Collected again/);
-  assert.match(text, /id="outcome">[\s\S]*Provider[\s\S]*Taken over/);
+  assert.match(text, /id="outcome">[\s\S]*Provider[\s\S]*Imported/);
   assert.match(text, /id="collections"[\s\S]*badge good">Done/);
 });

@@ -2,10 +2,10 @@
 import type { StartedNotice } from '../../../collection/pages/started-notice.ts';
 
 export const startedNotices = {
-  save: { started: 'Saved. Where there is something to read, collecting has begun.', ended: 'Saved.' },
-  collect: { started: 'The data is being collected.', ended: 'The data was collected.' },
-  upload: { started: 'The package was received, and its import has begun.', ended: 'The package was imported.' },
-  approve: { started: 'Approved. The import goes on.', ended: 'Approved.' },
+  save: { started: 'Saved. If the source has data to read, the first fetch has started.', ended: 'Saved.' },
+  collect: { started: 'The data is being fetched.', ended: 'The data was fetched.' },
+  upload: { started: 'The upload was received and is being imported.', ended: 'The upload was imported.' },
+  approve: { started: 'Approved. The import continues.', ended: 'Approved.' },
 } as const satisfies Readonly<Record<string, StartedNotice>>;
 
 export function findStartedNotice(notice: string | undefined): StartedNotice | undefined {
