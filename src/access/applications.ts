@@ -16,9 +16,9 @@ export type ApplicationSecretKind = Exclude<SecretKind, 'school'>;
 type Profile = { website?: string | undefined; privacyNotice?: string | undefined; contact?: string | undefined; stateEvents?: boolean | undefined };
 /** demo: it is there to rehearse with, and the sandbox may do things to it. */
 type Given = Profile & { rp: string; name: string; callbackUrl: string; scopes: string; redirectUris: readonly string[]; demo?: boolean };
-/** Values that are not given stay. `confirmCallback`: the operator confirms the host of the callback URL. */
+/** Values that are not given stay. `confirmCallback`: the callback URL that the operator has seen and confirms. */
 export type ApplicationChange = Profile &
-  Partial<Record<'name' | 'callbackUrl' | 'scopes', string | undefined>> & { redirectUris?: readonly string[]; confirmCallback?: boolean | undefined };
+  Partial<Record<'name' | 'callbackUrl' | 'scopes', string | undefined>> & { redirectUris?: readonly string[]; confirmCallback?: string | undefined };
 /** The person who changes an application. A developer's change of the callback URL to another host waits for the operator. */
 export type Editor = { name: string; isDeveloper: boolean };
 
@@ -112,9 +112,13 @@ const columns = (sql: Sql) => sql`
 /** Returns the host with its port: another port may belong to another program. */
 const callbackHostOf = (url: string) => new URL(url).host;
 
+/** Returns the command that confirms exactly this URL. The URL is quoted for a shell because a developer chose it. */
+export const renderConfirmCommand = ({ rp, callbackUrl }: Pick<Application, 'rp' | 'callbackUrl'>) =>
+  `application edit --rp ${rp} --confirm-callback --callback-url '${callbackUrl.replaceAll("'", String.raw`'\''`)}'`;
+
 /** Returns the confirmed host if events with secrets have to wait for the operator after this change, else null. */
 function findConfirmedHost(before: Application, { callbackUrl = before.callbackUrl, confirmCallback }: ApplicationChange, editor: Editor): string | null {
-  if (confirmCallback) return null;
+  if (confirmCallback !== undefined) return null;
   if (callbackUrl === before.callbackUrl) return before.confirmedCallbackHost;
   const confirmed = before.confirmedCallbackHost ?? callbackHostOf(before.callbackUrl);
   return editor.isDeveloper && callbackHostOf(callbackUrl) !== confirmed ? confirmed : null;
@@ -126,6 +130,8 @@ export async function changeApplication(tx: Tx, rp: string, change: ApplicationC
   const scopes: ScopeRequest | undefined = change.scopes === undefined ? undefined : parseScopes(change.scopes);
   await tx`select from application where rp = ${rp} for update`;
   const before = await requireApplication(tx, rp);
+  if (change.confirmCallback !== undefined && change.confirmCallback !== before.callbackUrl)
+    throw new SchoolbellError('conflict', `The callback URL of ${rp} is ${before.callbackUrl} now. Nothing was changed. Look at this URL, then confirm it.`);
   const kept = (given: string | undefined, old: string | null) => (given === undefined ? old : given || null);
   const moved = change.callbackUrl !== undefined && change.callbackUrl !== before.callbackUrl;
   if (moved)

@@ -1,5 +1,5 @@
 // In charge of the commands on applications.
-import { addApplication, requireApplication, searchApplications, type Application } from '../access/applications.ts';
+import { addApplication, renderConfirmCommand, requireApplication, searchApplications, type Application } from '../access/applications.ts';
 import { SchoolbellError } from '../errors.ts';
 import { parseAllowList } from '../http/address-guard.ts';
 import { requireCallbackUrl } from '../notifications/inbox/require-target.ts';
@@ -87,14 +87,17 @@ export const applicationCommands: readonly Command[] = [
     options: {
       rp,
       ...options,
-      'confirm-callback': { value: undefined, help: 'the host of the callback URL is right: events with secrets that waited for this go out' },
+      'confirm-callback': {
+        value: undefined,
+        help: 'confirm the callback URL that a developer moved, so that events with secrets go out; with --callback-url, only if it is that URL',
+      },
     },
     async run(context, given) {
+      const confirms = given.options['confirm-callback'] === true;
       const change = {
         ...parseProfile(given),
-        confirmCallback: given.options['confirm-callback'] === true ? true : undefined,
         name: optionalText(given, 'name'),
-        callbackUrl: optionalText(given, 'callback-url'),
+        ...(confirms ? { confirmCallback: await requireSeenUrl(context, given) } : { callbackUrl: optionalText(given, 'callback-url') }),
         scopes: optionalText(given, 'scopes'),
         ...(given.options['redirect-uri'] === undefined ? {} : { redirectUris: parseRedirectUris(given) ?? [] }),
       };
@@ -105,6 +108,7 @@ export const applicationCommands: readonly Command[] = [
         data: { ...application, narrowed, moved },
         lines: [
           ...describeApplication(application),
+          ...(confirms ? [`confirmed the callback URL ${application.callbackUrl}`] : []),
           ...(moved > 0 ? [`${moved} calls that had not arrived go to the new callback URL`] : []),
           ...(narrowed.length > 0 ? [`${narrowed.length} schools grant no longer what it does not ask for: ${narrowed.join(', ')}`] : []),
         ],
@@ -129,6 +133,17 @@ export const applicationCommands: readonly Command[] = [
   },
 ];
 
+/** Returns the callback URL that the operator confirms: the one that was named or, on a terminal, the one that is shown now. */
+async function requireSeenUrl({ db, ask }: Context, given: Given): Promise<string> {
+  const { rp: known, name, callbackUrl, confirmedCallbackHost } = await requireApplication(db, text(given, 'rp'));
+  const named = optionalText(given, 'callback-url');
+  if (named !== undefined || !ask) return named ?? callbackUrl;
+  const before = confirmedCallbackHost === null ? [] : [`The confirmed host is ${confirmedCallbackHost}.`];
+  const answer = await ask([`The callback URL of ${known} ${name} is ${callbackUrl}.`, ...before, 'Type yes to confirm it: '].join('\n'));
+  if (answer.trim().toLowerCase() !== 'yes') throw new SchoolbellError('conflict', 'nothing was changed');
+  return callbackUrl;
+}
+
 function parseProfile(given: Given) {
   const events = optionalText(given, 'state-events');
   if (events !== undefined && events !== 'on' && events !== 'off')
@@ -149,11 +164,12 @@ function renderScopes({ requiredScopes, optionalScopes }: Application): string {
   return [...requiredScopes, ...optionalScopes.map((scope) => `${scope}:optional`)].join(',');
 }
 
-function describeCallback({ rp, callbackChange, confirmedCallbackHost }: Application): Record<string, string> {
+function describeCallback(application: Application): Record<string, string> {
+  const { callbackChange, confirmedCallbackHost } = application;
   return {
     ...(callbackChange ? { 'callback URL changed': `${callbackChange.at} by ${callbackChange.by}, before: ${callbackChange.from}` } : {}),
     ...(confirmedCallbackHost !== null
-      ? { 'to confirm': `the host before was ${confirmedCallbackHost}; events with secrets wait: application edit --rp ${rp} --confirm-callback` }
+      ? { 'to confirm': `the host before was ${confirmedCallbackHost}; events with secrets wait: ${renderConfirmCommand(application)}` }
       : {}),
   };
 }

@@ -1,5 +1,6 @@
 // In charge of what needs a person now, over the whole service: asked once, for the first page of the console and for the
 // command that says how things stand, so that both say the same. Of each kind so many are told, and whether there are more.
+import { renderConfirmCommand } from '../access/applications.ts';
 import { listTroubledSchools, type SchoolTrouble, type TroubledSchool } from '../collection/troubled-schools.ts';
 import { listFailingMails, type FailingMail } from '../mail/failing-mails.ts';
 import { parseAllowList } from '../http/address-guard.ts';
@@ -117,7 +118,7 @@ function describeCallback({ rp, application, callbackUrl, confirmedHost, changed
   const what = confirmedHost === null
     ? `${application}: its callback URL uses plain http (${host}), so that events with secrets wait`
     : `${application}: ${changedBy} moved the callback URL from ${confirmedHost} to ${host}, and events with secrets wait until you confirm it`;
-  const todo = confirmedHost === null ? `application edit --rp ${rp} --callback-url <https URL>` : `application edit --rp ${rp} --confirm-callback`;
+  const todo = confirmedHost === null ? `application edit --rp ${rp} --callback-url <https URL>` : renderConfirmCommand({ rp, callbackUrl });
   return { ...nobody, kind: 'callback', what, why: null, todo, since, urgent: true, rp };
 }
 

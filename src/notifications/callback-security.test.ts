@@ -2,9 +2,12 @@
 // to another host only once the operator has confirmed it. No test makes a call to an address outside this machine.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import { useCommands } from '../../test/commands.ts';
 import { enter } from '../../test/console.ts';
 import { useReceiver } from '../../test/delivery.ts';
+import { lockWaits } from '../../test/lock-waits.ts';
 import { useOnboarding } from '../../test/onboarding.ts';
+import { testSecretKey } from '../../test/service.ts';
 import { until } from '../../test/until.ts';
 import { parseAllowList } from '../http/address-guard.ts';
 import { createOutbound, type OutboundCall } from '../http/outbound.ts';
@@ -17,6 +20,9 @@ const { db, service, url, receiver, run } = onboarding;
 const { seal } = service;
 const elsewhere = await useReceiver();
 const admin = await enter(service, 'admin');
+const commandLine = useCommands({
+  DATABASE_URL: service.databaseUrl, SECRET_KEY: testSecretKey, DATA_DIR: service.dataDir, PUBLIC_URL: url, OUTBOUND_ALLOW: '127.0.0.0/8',
+});
 let [rp, estab, number] = ['', '', 0];
 
 beforeEach(async () => {
@@ -131,6 +137,48 @@ test("a developer's move to another host: events with a secret wait for the oper
   const holdsSecret = (body: Buffer) => body.toString().includes('schoolSecret=sb_school_');
   await until('the event arrives', () => elsewhere.arrivals.some(({ url: at, body }) => at === '/moved' && holdsSecret(body)));
   assert.doesNotMatch((await admin.get('/console')).text, task);
+});
+
+test('a confirmation holds only for the URL that the operator saw: one that changes meanwhile is refused, by the console and by the command', async () => {
+  await onboarding.addAsking(rp);
+  const [seen, swapped] = [`${elsewhere.origin}/seen`, `${elsewhere.origin}/it's;$(swapped)`];
+  const confirmedHost = async () => (await db<{ host: string | null }[]>`select confirmed_callback_host as host from application where rp = ${rp}`)[0]?.host;
+  const before = new URL(receiver.origin).host;
+  await moveAsDeveloper(seen);
+  // The console reads the URL before it waits for the row; the developer's change commits while it waits.
+  const confirming = await db.begin(async (tx) => {
+    await tx`update application set callback_url = ${swapped} where rp = ${rp}`;
+    const answer = admin.post(`/console/applications/${rp}/confirm-callback`, { 'callback-url': seen });
+    await until('the console waits for the row', async () => (await lockWaits(db, '%from application where rp%')).length > 0);
+    return { answer };
+  });
+  const refused = await confirming.answer;
+  assert.equal(refused.status, 409);
+  assert.match(refused.text, /The callback URL of [^]* is [^]*swapped[^]* now\. Nothing was changed/);
+  assert.equal(await confirmedHost(), before);
+  assert.match((await admin.get(`/console/applications/${rp}`)).text, /name="callback-url" value="[^"]*swapped/);
+
+  const edit = ['application', 'edit', '--rp', rp, '--confirm-callback'];
+  const changed = await commandLine.run([...edit, '--callback-url', seen]);
+  assert.deepEqual([changed.code, changed.out], [1, '']);
+  assert.match(changed.err, /swapped\) now\. Nothing was changed/);
+  let asked = '';
+  const answering = (answer: string, move?: string) => commandLine.run(edit, undefined, async (question) => {
+    asked = question;
+    if (move !== undefined) await db`update application set callback_url = ${move} where rp = ${rp}`;
+    return answer;
+  });
+  assert.equal((await answering('no')).code, 1);
+  assert.match(asked, new RegExp(`is ${elsewhere.origin}/it's;\\$\\(swapped\\)\\.\nThe confirmed host is ${before}`));
+  assert.match((await answering('yes', seen)).err, new RegExp(`is ${seen} now\\. Nothing was changed`));
+  assert.equal(await confirmedHost(), before);
+
+  await db`update application set callback_url = ${swapped} where rp = ${rp}`;
+  const shown = await commandLine.schoolbell(`application show --rp ${rp}`);
+  assert.ok(shown.out.includes(`--confirm-callback --callback-url '${elsewhere.origin}/it'\\''s;$(swapped)'`), `the URL is quoted for a shell: ${shown.out}`);
+  const done = await commandLine.run([...edit, '--callback-url', swapped]);
+  assert.deepEqual([done.code, done.err, await confirmedHost()], [0, '', null]);
+  assert.match(done.out, /confirmed the callback URL http.*swapped/);
 });
 
 test('a new path on the same host, a way back, and a change by the operator need no confirmation', async () => {

@@ -89,7 +89,7 @@ clickEach('applications', db, opened, {
     await open(`${list}/reader`);
     await send('confirm-callback');
     assert.deepEqual(await db`select from application where rp = 'reader' and confirmed_callback_host is not null`, []);
-    return [{ rp: 'reader', detail: { confirmCallback: true } }];
+    return [{ rp: 'reader', detail: { confirmCallback: 'https://reader.example/events' } }];
   },
   async '/console/applications/:rp/schools/invite'() {
     await open(`${list}/reader/schools`);

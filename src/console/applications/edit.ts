@@ -1,6 +1,5 @@
 // In charge of editing what is said about an application, and what it asks schools for.
 import type { Application, ApplicationChange } from '../../access/applications.ts';
-import { SchoolbellError } from '../../errors.ts';
 import { parseAllowList } from '../../http/address-guard.ts';
 import { createRequireTarget } from '../../notifications/inbox/require-target.ts';
 import { editApplication } from '../../onboarding/edit-application.ts';
@@ -56,18 +55,16 @@ export const editApplicationAction: Action = {
   },
 };
 
-/** The operator's word that a host, to which a developer moved the callback URL, is right. */
+/** Confirms the callback URL that the page showed, after a developer moved it to another host. */
 export const confirmCallbackAction: Action = {
   path: `${applicationRoute}/confirm-callback`,
   name: 'application edit',
   done: 'The callback URL is confirmed. Events that waited for it are sent now.',
-  about: () => ({ detail: { confirmCallback: true } }),
+  about: (_visit, form) => ({ detail: { confirmCallback: form.one('callback-url') } }),
   async run({ db, changes, seal, config }, visit, form) {
-    const { rp, callbackUrl } = await openApplication(db, visit);
-    if (form.one('callback-url') !== callbackUrl)
-      throw new SchoolbellError('conflict', 'The callback URL was changed since you opened the page. Look at it again before you confirm it.');
+    const { rp } = await openApplication(db, visit);
     const editing = { db: changes, seal, publicUrl: config.publicUrl, allowed: parseAllowList(config.outboundAllow) };
-    await editApplication(editing, rp, { confirmCallback: true }, { name: visit.actor.name, isDeveloper: false });
+    await editApplication(editing, rp, { confirmCallback: form.one('callback-url') }, { name: visit.actor.name, isDeveloper: false });
     return { to: applicationPath(rp) };
   },
 };
