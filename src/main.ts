@@ -25,7 +25,7 @@ import { listenForMetrics } from './http/metrics.ts';
 import { createRequestMeter } from './http/request-meter.ts';
 import { createMeasure } from './measure.ts';
 import { findAdminPassword, keepAdmin, type AdminPassword } from './operators/admin.ts';
-import { createDemoEntryToken, renderDemoEntryLink } from './operators/demo-entry.ts';
+import { createDemoEntryToken, renderDemoEntryLine } from './operators/demo-entry.ts';
 import { createWorkPools, startWork } from './work.ts';
 
 const longestFarewellMs = 1_000;
@@ -55,7 +55,7 @@ async function main(config: Config): Promise<void> {
     });
     const demo = config.demo ? await loadDemo(database.pool(policies.commands)) : undefined;
     const admin = config.role === 'worker' ? undefined : await prepareAdmin(config, db);
-    const demoEntry = admin ? createDemoEntryToken(config) : undefined;
+    const demoEntry = config.role === 'worker' ? undefined : createDemoEntryToken(config);
     const leaving = createLeaving();
     const watched = { logTo: createLogStream(process.stdout), meter: createRequestMeter(), leaving };
     const pools = config.role === 'worker' ? undefined : { pools: await openPools(database.pool), replicas: await openReplicas(database.replica, tell) };
@@ -82,7 +82,7 @@ async function main(config: Config): Promise<void> {
     closing.push(async () => clearInterval(counting));
     await warnOfShortage();
     if (demo && config.role !== 'worker') console.log(renderDemoLines(config.publicUrl, demo).join('\n'));
-    if (demoEntry !== undefined) console.log(`Open the console of the demo with one click: ${renderDemoEntryLink(config.publicUrl, demoEntry)}\n`);
+    if (demoEntry !== undefined) console.log(renderDemoEntryLine(config, demoEntry));
     if (admin?.file !== undefined) console.log(renderAdminLine(config, admin));
     console.log(`schoolbell ready ${config.publicUrl}`);
     const word = await ended;

@@ -1,10 +1,12 @@
 // Tests the start page: what it says to people and to programs, that every link opens, and who may see the demo's secrets.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { request } from 'node:http';
-import { test } from 'node:test';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { openPage } from '../test/browser.ts';
 import { useService } from '../test/service.ts';
@@ -17,7 +19,9 @@ const demo: DemoCredentials = {
   estab: '9990001', rp: 'demo.example', clientId: 'demo.example.1', clientSecret: 'sb_client_secret', managementSecret: 'sb_mgmt_secret',
   signingSecret: 'whsec_secret', schoolSecret: 'sb_school_secret',
 };
-const { db, url, join } = await useService({}, { demo });
+const entry = 'the token of these tests';
+const { db, url, join } = await useService({ DEMO: 'on' }, { demo, demoEntry: entry });
+const linked = `/?${new URLSearchParams({ entry })}`;
 const { port } = new URL(url);
 const bare = await useService();
 const guides = ['', '/load-csv', '/read-a-roster', '/run-in-production', '/settings', '/what-is-kept'].map((name) => `/docs/guides${name}`);
@@ -75,28 +79,43 @@ test('a program gets JSON, HEAD has no body, and other verbs are refused', async
   }
 });
 
-test('the secrets of the demo are shown on the machine itself, and nowhere else', async () => {
+test('the secrets of the demo are shown to the printed link on the machine itself, and nowhere else', async () => {
   const shows = (text: string) => /sb_client_secret[^]*sb_school_secret/.test(text);
   for (const host of [`127.0.0.1:${port}`, '127.0.0.1', `localhost:${port}`, `[::1]:${port}`, 'LOCALHOST', '127.9.9.9:80']) {
-    assert.ok(shows((await ask(`${url}/`, { host })).text), host);
+    assert.ok(shows((await ask(url + linked, { host })).text), host);
   }
   const others = [`schoolbell.example:${port}`, '127.0.0.1.schoolbell.example', 'localhost.schoolbell.example', '10.0.0.1', '127.0.0.1@evil'];
   for (const host of others) {
-    const { text } = await ask(`${url}/`, { host });
+    const { text } = await ask(url + linked, { host });
     assert.doesNotMatch(text, /sb_|whsec_/, host);
     assert.match(text, /demo\.json<\/code> in its data directory/, host);
   }
   for (const name of ['x-forwarded-for', 'X-Forwarded-Proto', 'forwarded', 'via', 'x-real-ip', 'cf-connecting-ip', 'true-client-ip', 'x-original-host']) {
-    assert.doesNotMatch((await ask(`${url}/`, { [name]: '127.0.0.1' })).text, /sb_|whsec_/, name);
+    assert.doesNotMatch((await ask(url + linked, { [name]: '127.0.0.1' })).text, /sb_|whsec_/, name);
   }
   for (const [name, value] of [['HOST', '0.0.0.0'], ['PUBLIC_URL', 'https://schoolbell.example'], ['TRUST_PROXY', '127.0.0.1']] as const) {
     const other = await join({ [name]: value });
-    assert.doesNotMatch((await ask(`${other.url}/`, {})).text, /sb_|whsec_/, name);
+    assert.doesNotMatch((await ask(other.url + linked, {})).text, /sb_|whsec_/, name);
   }
 });
 
+test('a request without the token of the printed link, as through a plain TCP forwarder, gets no secrets but a pointer to the link', async () => {
+  const forwarder = createServer((near) => void near.pipe(connect(Number(port), '127.0.0.1')).pipe(near)).listen(0, '127.0.0.1');
+  after(() => forwarder.close());
+  await once(forwarder, 'listening');
+  const through = `http://127.0.0.1:${(forwarder.address() as AddressInfo).port}`;
+  for (const path of ['/', '/?entry=', '/?entry=another', `/?${new URLSearchParams({ entry: `${entry}x` })}`]) {
+    const { text } = await ask(through + path, { host: `127.0.0.1:${port}` });
+    assert.doesNotMatch(text, /sb_|whsec_|enter-demo/, path);
+    assert.match(text, /open the link that Schoolbell printed when it started/, path);
+  }
+  const silent = await join({}, { demoEntry: undefined });
+  const { text } = await ask(`${silent.url}/?entry=`, {});
+  assert.doesNotMatch(text, /sb_|whsec_|open the link/, 'a process that printed no link');
+});
+
 test('what proxies send by default, HTTP/1.0 with our own address as Host, is not the machine itself', async () => {
-  const { stdout } = await promisify(execFile)('curl', ['-s', '--http1.0', '-H', `Accept: ${browser}`, `${url}/`]);
+  const { stdout } = await promisify(execFile)('curl', ['-s', '--http1.0', '-H', `Accept: ${browser}`, url + linked]);
   assert.match(stdout, /Schoolbell is running/);
   assert.doesNotMatch(stdout, /sb_|whsec_/);
 });
@@ -110,7 +129,7 @@ test('in a browser: nothing to complain about at either width, nothing inaccessi
   const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   for (const viewport of [{ width: 1280, height: 900 }, { width: 390, height: 844 }]) {
     const { page, complaints } = await openPage(viewport);
-    await page.goto(`${url}/`);
+    await page.goto(url + linked);
     assert.deepEqual(complaints, []);
     assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `wider than ${viewport.width}`);
     await page.evaluate(axe);

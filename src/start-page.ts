@@ -8,14 +8,14 @@ import { renderDemoEntry } from './console/accounts/demo-entry.ts';
 import { renderDemoRequests, type DemoCredentials } from './demo.ts';
 import { demoEstablishment } from './collection/connectors/demo/school.ts';
 import { asksForPage } from './http/accepts-page.ts';
-import { isAtThisMachine } from './http/at-this-machine.ts';
 import { giveFormToken } from './http/form-token.ts';
 import { readFields } from './http/forms.ts';
 import { html, type Html } from './http/html.ts';
 import { sendPage } from './http/page-reply.ts';
 import { renderFrame } from './http/pages/frame.ts';
 import type { Query } from './http/query.ts';
-import { entryField, mayEnterDemo } from './operators/demo-entry.ts';
+import { isAdminKept } from './operators/admin.ts';
+import { entryField, hasDemoEntry } from './operators/demo-entry.ts';
 import { docsPath, guidePath, guidesPath } from './reference/pages/links.ts';
 import { pathOf, surfaces } from './reference/surfaces.ts';
 import { version } from './version.ts';
@@ -32,9 +32,9 @@ export function startRoutes(app: FastifyInstance, { config, demo, demoEntry }: S
     reply.header('vary', 'accept');
     if (asksForPage(request.headers.accept)) {
       const given = readFields(request.query as Query).one(entryField);
-      const mayEnter = mayEnterDemo(config, request, demoEntry, given);
-      const entry = mayEnter ? renderDemoEntry(giveFormToken(request, reply, config.publicUrl), given) : undefined;
-      return sendPage(reply, renderStart(config, demo, { secrets: isAtThisMachine(config, request), entry }));
+      const secrets = hasDemoEntry(config, request, demoEntry, given);
+      const entry = secrets && isAdminKept(config) ? renderDemoEntry(giveFormToken(request, reply, config.publicUrl), given) : undefined;
+      return sendPage(reply, renderStart(config, demo, { secrets, hasLink: demoEntry !== undefined, entry }));
     }
     return reply.header('cache-control', 'no-cache').send(about(config));
   });
@@ -63,11 +63,11 @@ function about({ publicUrl }: Config): Record<string, unknown> {
   };
 }
 
-/** secrets: may be shown. entry: the button that opens the console, for whoever may press it. */
-type Shown = { secrets: boolean; entry: Html | undefined };
+/** `hasLink`: the start printed a link that opens the secrets. `entry`: the one-click sign-in to the console, if this request may use it. */
+type StartView = { secrets: boolean; hasLink: boolean; entry: Html | undefined };
 
-function renderStart(config: Config, demo: DemoCredentials | undefined, { secrets, entry }: Shown): string {
-  const parts = [demo ? renderTry(config, demo, secrets) : undefined, renderWaysIn(entry), next];
+function renderStart(config: Config, demo: DemoCredentials | undefined, { secrets, hasLink, entry }: StartView): string {
+  const parts = [demo && renderTry(demo, secrets ? renderRequests(config.publicUrl, demo) : renderElsewhere(hasLink)), renderWaysIn(entry), next];
   return renderFrame({
     title: 'Schoolbell is running',
     body: html`<h1>Schoolbell is running</h1>
@@ -78,11 +78,11 @@ ${parts}`,
   });
 }
 
-function renderTry({ publicUrl }: Config, demo: DemoCredentials, shown: boolean): Html {
+function renderTry(demo: DemoCredentials, requests: Html): Html {
   return html`<section class="card" id="try" aria-labelledby="try-title">
 <h2 id="try-title">Try it</h2>
 <p>The demo school ${demoEstablishment.name} (${demo.estab}) is loaded: made up, and changing by itself.</p>
-${shown ? renderRequests(publicUrl, demo) : elsewhere}
+${requests}
 </section>`;
 }
 
@@ -98,9 +98,9 @@ function renderRequests(publicUrl: string, demo: DemoCredentials): Html {
 <p class="quiet">A click selects the whole line. All credentials of the demo are in <code>demo.json</code> in the data directory.</p>`;
 }
 
-const elsewhere = html`<p id="elsewhere">Its credentials, and three requests to begin with, are printed whenever the service starts; the credentials are
-also in <code>demo.json</code> in its data directory (<code>DATA_DIR</code>). This page shows them only on the machine that
-Schoolbell runs on, at its loopback address.</p>`;
+const renderElsewhere = (hasLink: boolean) => html`<p id="elsewhere">Schoolbell prints the demo’s credentials, and three requests to begin with, when it
+starts. The credentials are also in <code>demo.json</code> in its data directory (<code>DATA_DIR</code>). ${hasLink && linkHint}</p>`;
+const linkHint = html`To see them on this page, open the link that Schoolbell printed when it started, on the machine that it runs on.`;
 
 const renderWaysIn = (entry: Html | undefined) => html`<section class="card" id="sign-in" aria-labelledby="sign-in-title">
 <h2 id="sign-in-title">Sign in</h2>

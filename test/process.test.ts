@@ -38,9 +38,12 @@ test('the first start prints lines that work, and the next start finds everythin
   for (const line of lines) assert.equal((JSON.parse(execFileSync('bash', ['-c', line], { encoding: 'utf8' })) as { users: unknown[] }).users.length, 2, line);
   const secrets = ['demo.json', 'secret.key', 'postgres.password', 'postgres.owner.password', 'postgres.serving.password'];
   for (const secret of secrets) assert.equal(statSync(join(data, secret)).mode & 0o777, 0o600, secret);
-  const link = /^Open the console of the demo with one click: (\S+)$/m.exec(first.output())?.[1] ?? '';
-  const showsButton = async (address: string) => (await (await fetch(address, { headers: { accept: 'text/html' } })).text()).includes('enter-demo');
-  assert.deepEqual([await showsButton(link), await showsButton(first.url)], [true, false], first.output());
+  const link = /^Open the credentials and the console of the demo with one click: (\S+)$/m.exec(first.output())?.[1] ?? '';
+  const shownAt = async (address: string) => {
+    const page = await (await fetch(address, { headers: { accept: 'text/html' } })).text();
+    return ['enter-demo', 'variant-a'].map((id) => page.includes(`id="${id}"`));
+  };
+  assert.deepEqual([await shownAt(link), await shownAt(first.url)], [[true, true], [false, false]], first.output());
   madePassword = /^The console: \S+\/console, name admin, password (\S+) \(shown this once; kept in \S+admin\.password\)$/m.exec(first.output())?.[1] ?? '';
   assert.deepEqual(await comeIn(first.url, madePassword), [303, '/console'], first.output());
   await holdDemoStill(data);

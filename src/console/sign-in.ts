@@ -9,6 +9,7 @@ import { redirect } from '../http/page-reply.ts';
 import { renderInput } from '../http/pages/field.ts';
 import { renderForm } from '../http/pages/form.ts';
 import type { Query } from '../http/query.ts';
+import { isAdminKept } from '../operators/admin.ts';
 import { consoleCookie, endSession, findOperator } from '../operators/sessions.ts';
 import { signIn } from '../operators/try-sign-in.ts';
 import { forgottenPath } from './accounts/forgotten.ts';
@@ -74,7 +75,7 @@ ${renderInput({ name: 'password', label: 'Password', type: 'password', autocompl
   return sendCard(reply, {
     title: 'Sign in to the console',
     problem,
-    body: html`${demoEntry !== undefined && demoHint}
+    body: html`${demoEntry !== undefined && isAdminKept(config) && demoHint}
 ${form}
 <p><a href="${forgottenPath}">Forgotten your password?</a></p>
 <p class="quiet">For those who run this service, and for developers of applications. Schools go to <a href="/school">their pages</a>, pupils and staff

@@ -1,5 +1,5 @@
-// The demo's one-click sign-in to the console: for people who followed the link that the start printed, on the machine that the demo runs on. The
-// token in the link keeps out whoever reaches the port through a plain TCP forwarder, which looks like this machine.
+// The link that the demo prints when it starts: it opens the start page with the demo's credentials and a one-click sign-in to the console, on the
+// machine that the demo runs on. The token in the link keeps out people who reach the port through a plain TCP forwarder, which looks like this machine.
 import type { FastifyRequest } from 'fastify';
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { noteLook } from '../access/audit-trail.ts';
@@ -13,18 +13,21 @@ import { endSession, openSession, type Opened } from './sessions.ts';
 /** The name of the token in the printed link and in the form. */
 export const entryField = 'entry';
 
-/** Returns the token of one process, or undefined where nobody may sign in by one click. */
+/** Returns the token of one process, or undefined if requests could come from other machines. */
 export function createDemoEntryToken(config: Config): string | undefined {
-  return config.demo && isAdminKept(config) && couldBeAtThisMachine(config) ? randomBytes(24).toString('base64url') : undefined;
+  return config.demo && couldBeAtThisMachine(config) ? randomBytes(24).toString('base64url') : undefined;
 }
 
-export const renderDemoEntryLink = (publicUrl: string, token: string) => `${publicUrl}/?${entryField}=${token}`;
+export function renderDemoEntryLine(config: Config, token: string): string {
+  const opened = isAdminKept(config) ? 'credentials and the console' : 'credentials';
+  return `Open the ${opened} of the demo with one click: ${config.publicUrl}/?${entryField}=${token}\n`;
+}
 
-/** `token` is the process's, `given` that of the request. */
-export function mayEnterDemo(config: Config, request: FastifyRequest, token: string | undefined, given: string): boolean {
+/** Whether the request came through the printed link. `token` is the process's, `given` that of the request. */
+export function hasDemoEntry(config: Config, request: FastifyRequest, token: string | undefined, given: string): boolean {
   const [wanted, got] = [Buffer.from(token ?? ''), Buffer.from(given)];
   const isRight = token !== undefined && wanted.length === got.length && timingSafeEqual(wanted, got);
-  return isRight && config.demo && isAdminKept(config) && isAtThisMachine(config, request);
+  return isRight && config.demo && isAtThisMachine(config, request);
 }
 
 /**
@@ -34,7 +37,7 @@ export function mayEnterDemo(config: Config, request: FastifyRequest, token: str
 export function requireDemoEntry(config: Config, request: FastifyRequest, token: string | undefined, given: string): void {
   const { 'sec-fetch-site': site, origin, host } = request.headers;
   const isOwn = (site === undefined || site === 'same-origin') && (origin === undefined || origin === 'null' || URL.parse(origin)?.host === host);
-  if (!mayEnterDemo(config, request, token, given) || !isOwn)
+  if (!hasDemoEntry(config, request, token, given) || !isAdminKept(config) || !isOwn)
     throw new SchoolbellError(
       'forbidden',
       'The demo is opened by the link that the service printed when it started, on the machine that it runs on. Open that link, or sign in.',
