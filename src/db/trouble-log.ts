@@ -1,5 +1,6 @@
 // Logs failures that repeat while the database is away or its disk is full: the first with its error, afterwards a count, so that the log stays
-// readable and does not fill the disk itself.
+// readable and does not fill the disk itself. A series of failures ends when the same part of the work succeeds, or after five minutes without one:
+// on a full disk some requests still succeed, so that a success of another request proves nothing.
 import { EnvironmentFault } from '../environment-fault.ts';
 import { isDiskFull, isUnavailable } from './unavailable.ts';
 
@@ -8,39 +9,45 @@ type Log = { warn(details: object, message: string): void; error(details: object
 export type TroubleLog = {
   /** `what` says which part of the work failed. Any other error than of an unavailable database is logged each time. */
   failed(what: string, error: unknown, details?: object, message?: string): void;
-  /** Logs how many failures there were if the same part had failed before. */
+  /** Ends the series of this part, if there is one, and logs how many failures were not logged. */
   worked(what: string): void;
 };
 
 /** How often the count is logged while the failures go on. */
 const countEveryMs = 60_000;
+const quietMs = 300_000;
 const backOffMs = { base: 500, longest: 30_000 } as const;
 
 /** `failures` is the number since `loggedAt` that were not logged. */
-type Trouble = { code: string; loggedAt: number; failures: number };
+type Trouble = { code: string; loggedAt: number; failures: number; quiet: NodeJS.Timeout };
 
 export function createTroubleLog(log: Log, now: () => number = () => performance.now()): TroubleLog {
   const troubles = new Map<string, Trouble>();
+  function end(what: string, words: string): void {
+    const known = troubles.get(what);
+    if (!known) return;
+    clearTimeout(known.quiet);
+    troubles.delete(what);
+    log.warn({ failures: known.failures }, `${what}: ${words}`);
+  }
+  const endWhenQuiet = (what: string) => setTimeout(() => end(what, `no failure in the last ${quietMs / 60_000} minutes`), quietMs).unref();
   return {
     failed(what, error, details = {}, message = `${what}; it will be tried again`) {
       if (!isUnavailable(error) && !(error instanceof EnvironmentFault)) return log.error({ err: error, ...details }, message);
       const { code } = error as { code: string };
       const known = troubles.get(what);
+      clearTimeout(known?.quiet);
       if (known?.code !== code) {
-        troubles.set(what, { code, loggedAt: now(), failures: 0 });
+        troubles.set(what, { code, loggedAt: now(), failures: 0, quiet: endWhenQuiet(what) });
         return log.error({ err: error, ...details }, message);
       }
+      known.quiet = endWhenQuiet(what);
       known.failures += 1;
       if (now() - known.loggedAt < countEveryMs) return;
       log.error({ reason: (error as Error).message, failures: known.failures, ...details }, message);
       [known.loggedAt, known.failures] = [now(), 0];
     },
-    worked(what) {
-      const known = troubles.get(what);
-      if (!known) return;
-      troubles.delete(what);
-      log.warn({ failures: known.failures }, `${what}: this works again`);
-    },
+    worked: (what) => end(what, 'this works again'),
   };
 }
 

@@ -29,6 +29,24 @@ test('the first failure is logged with its error, the next ones as a count once 
   assert.deepEqual(lines.slice(2).map(({ level, failures }) => [level, failures]), [['warn', 0]]);
 });
 
+test('a part that has not failed for five minutes ends its series with the count, and its next failure is logged with its error', ({ mock }) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  const troubles = createTroubleLog(log, () => 0);
+  const fail = () => troubles.failed('work failed', fault(diskFull));
+  for (let time = 0; time < 3; time += 1) {
+    fail();
+    mock.timers.tick(299_999);
+  }
+  assert.equal(lines.length, 1, 'one series');
+  mock.timers.tick(1);
+  assert.deepEqual(lines.slice(1), [{ level: 'warn', message: 'work failed: no failure in the last 5 minutes', failures: 2 }]);
+  fail();
+  assert.deepEqual(lines.map(({ err }) => err !== undefined), [true, false, true]);
+  troubles.worked('work failed');
+  mock.timers.tick(300_000);
+  assert.equal(lines.length, 4, 'a series ends once');
+});
+
 test('another fault, and one that is not of the database, is logged by itself', () => {
   const troubles = createTroubleLog(log, () => 0);
   for (const code of [diskFull, '57P03', diskFull]) troubles.failed('reading', fault(code));
