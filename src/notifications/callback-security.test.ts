@@ -181,6 +181,30 @@ test('a confirmation holds only for the URL that the operator saw: one that chan
   assert.match(done.out, /confirmed the callback URL http.*swapped/);
 });
 
+test('a developer who changes the contact first is seen too: the contact of before and the other developers get a mail', async () => {
+  await onboarding.addAsking(rp);
+  await db`update application set contact = ${`owner-${rp}@app.example`} where rp = ${rp}`;
+  const developer = await enter(service, 'developer', `dev-${rp}@app.example`, [rp]);
+  await enter(service, 'developer', `other-${rp}@app.example`, [rp]);
+  await db`update console_account set email = sign_in_name where role = 'developer'`;
+  const save = (contact: string, callbackUrl = `${receiver.origin}/${rp}`) =>
+    developer.post(`/console/applications/${rp}/edit/save`, { 'callback-url': callbackUrl, contact });
+  const subjectsTo = (name: string) => onboarding.mailsTo(`${name}-${rp}@app.example`).map(({ subject }) => subject);
+  await service.work();
+  assert.equal((await save(`owner-${rp}@app.example`)).status, 303);
+  assert.equal((await save(`accomplice-${rp}@app.example`)).status, 303);
+  const contactChanged = `The contact of Application ${rp} was changed`;
+  await until('both are told of the contact', () => subjectsTo('owner').length > 0 && subjectsTo('other').length > 0);
+  assert.deepEqual(['owner', 'other', 'accomplice', 'dev'].map(subjectsTo), [[contactChanged], [contactChanged], [], []]);
+  const [mail] = onboarding.mailsTo(`owner-${rp}@app.example`);
+  assert.match(mail?.text ?? '', new RegExp(`by the developer dev-${rp}@app\\.example[^]*Before: owner-${rp}@[^]*Now: accomplice-${rp}@`));
+  assert.equal((await save(`accomplice-${rp}@app.example`, `${elsewhere.origin}/moved`)).status, 303);
+  await until('the others are told of the callback URL', () => subjectsTo('accomplice').length > 0 && subjectsTo('other').length > 1);
+  assert.deepEqual(subjectsTo('owner'), [contactChanged]);
+  await run('application edit', { rp, contact: `owner-${rp}@app.example` });
+  assert.deepEqual(await db`select from outbox where kind = 'mail' and rp = ${rp} and payload ->> 'to' like 'owner%' and state = 'waiting'`, []);
+});
+
 test('a new path on the same host, a way back, and a change by the operator need no confirmation', async () => {
   await onboarding.addAsking(rp);
   const waits = async () => (await db`select from application where rp = ${rp} and confirmed_callback_host is not null`).length > 0;

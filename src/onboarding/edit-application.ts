@@ -4,7 +4,7 @@
 import { changeApplication, requireApplication, type Application, type ApplicationChange, type Editor } from '../access/applications.ts';
 import type { Sql, Tx } from '../db/connect.ts';
 import type { AllowList } from '../http/address-guard.ts';
-import { notifyCallbackChange } from '../mail/callback-changed.ts';
+import { notifyCallbackChange, notifyContactChange } from '../mail/application-changed.ts';
 import { requireCallbackUrl } from '../notifications/inbox/require-target.ts';
 import { moveCallback, releaseCallback } from '../notifications/move-callback.ts';
 import { changeScopes, type Deciding } from './approve.ts';
@@ -24,6 +24,8 @@ export async function editApplication(deciding: Editing, rp: string, change: App
     const schools = await listSchools(tx, rp);
     if (change.scopes !== undefined) for (const estab of schools) await narrowInvitation(tx, estab, after);
     if (before.confirmedCallbackHost !== null && after.confirmedCallbackHost === null) await releaseCallback(tx, rp, schools);
+    if (editor.isDeveloper && before.contact !== after.contact)
+      await notifyContactChange(tx, publicUrl, { application: after, from: before.contact, to: after.contact, by: editor });
     if (before.callbackUrl === after.callbackUrl) return 0;
     const waits = after.confirmedCallbackHost !== null;
     const contacts = [before.contact, after.contact];
