@@ -16,24 +16,54 @@ export class EnvironmentFault extends Error {
 const whoAmI = () => (process.getuid ? `user ${process.getuid()}` : 'the user that runs Schoolbell');
 
 const diskFull = 'the disk is full. Free some space or move it to a larger disk, and try again';
-const notWritable = () => `it is not writable for ${whoAmI()}. Give it to that user (chown, chmod), or name another folder`;
 const notAFolder = 'it is not a directory, or lies below a file. Name a directory; it is created if it does not exist';
+const belowAFile = 'one of its folders is a file. Name another path';
+const isAFolder = 'it is a directory. Name a file';
+const notWritable = (other: string) => `it is not writable for ${whoAmI()}. Give it to that user (chown, chmod), or name another ${other}`;
+const readOnly = (other: string) => `it is on a read-only file system. Mount it for writing, or name another ${other}`;
+const outputDiskFull = 'the disk is full. Free some space or name a file on another disk, and try again';
+const notReadable = () => `it is not readable for ${whoAmI()}. Give that user the right to read it (chown, chmod)`;
 
-const faults: Readonly<Record<string, () => string>> = {
-  ENOSPC: () => diskFull,
-  EDQUOT: () => diskFull,
-  EACCES: notWritable,
-  EPERM: notWritable,
-  EROFS: () => 'it is on a read-only file system. Mount it for writing, or name another folder',
-  EEXIST: () => notAFolder,
-  ENOTDIR: () => notAFolder,
+type Faults = Readonly<Record<string, () => string>>;
+
+/** By what the place is used for: a folder for files of Schoolbell, or a file that a command was told to write or to read. */
+const faults: Readonly<Record<'folder' | 'output' | 'input', Faults>> = {
+  folder: {
+    ENOSPC: () => diskFull,
+    EDQUOT: () => diskFull,
+    EACCES: () => notWritable('folder'),
+    EPERM: () => notWritable('folder'),
+    EROFS: () => readOnly('folder'),
+    EEXIST: () => notAFolder,
+    ENOTDIR: () => notAFolder,
+  },
+  output: {
+    ENOSPC: () => outputDiskFull,
+    EDQUOT: () => outputDiskFull,
+    EACCES: () => notWritable('file'),
+    EPERM: () => notWritable('file'),
+    EROFS: () => readOnly('file'),
+    EEXIST: () => 'it exists already. Name a new file',
+    ENOENT: () => 'its folder does not exist. Create the folder, or name another file',
+    ENOTDIR: () => belowAFile,
+    EISDIR: () => isAFolder,
+    ENAMETOOLONG: () => 'the name is too long. Name a shorter one',
+  },
+  input: {
+    EACCES: notReadable,
+    EPERM: notReadable,
+    ENOENT: () => 'there is no such file. Check the name',
+    ENOTDIR: () => belowAFile,
+    EISDIR: () => isAFolder,
+    ENAMETOOLONG: () => 'the name is too long. Name a shorter one',
+  },
 };
 
 /** Restates a failed file operation, naming the place, such as `DATA_DIR /var/lib/schoolbell`. Returns any other error as it is. */
-export function explainFileFault(error: unknown, place: string): unknown {
+export function explainFileFault(error: unknown, place: string, use: keyof typeof faults = 'folder'): unknown {
   if (error instanceof EnvironmentFault) return error;
   const { code = '' } = error as NodeJS.ErrnoException;
-  const words = faults[code]?.();
+  const words = faults[use][code]?.();
   return words === undefined ? error : new EnvironmentFault(`${place}: ${words}`, { code, cause: error });
 }
 

@@ -4,8 +4,7 @@ import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { EnvironmentFault } from './environment-fault.ts';
-import { SchoolbellError } from './errors.ts';
+import { EnvironmentFault, explainFileFault } from './environment-fault.ts';
 
 const shortest = 32;
 
@@ -37,8 +36,8 @@ function read(file: string): string {
 
 /** Returns the first line, without the spaces around it, of the file that an option names; `-` is standard input. */
 export async function readSecretLine(option: string, path: string): Promise<string> {
-  const content = await (path === '-' ? text(process.stdin) : readFile(path, 'utf8')).catch((error: Error) => {
-    throw new SchoolbellError('invalid_request', `${option} cannot be read: ${error.message}`, { cause: error });
+  const content = await (path === '-' ? text(process.stdin) : readFile(path, 'utf8')).catch((error: unknown) => {
+    throw explainFileFault(error, `${option} ${path}`, 'input');
   });
   return (content.split(/\r?\n/)[0] ?? '').trim();
 }

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { chown, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readDiskRoom, type DiskRoom } from '../disk-room.ts';
+import { explainFileFault } from '../environment-fault.ts';
 import { SchoolbellError } from '../errors.ts';
 
 const markFile = '.schoolbell-backups';
@@ -43,8 +44,7 @@ export async function claimFolder(folder: string, own: string | undefined, owner
     if (owner) await chown(join(folder, markFile), owner.uid, owner.gid);
     return id;
   } catch (error) {
-    if (error instanceof SchoolbellError) throw error;
-    throw new SchoolbellError('invalid_request', `backups cannot go to ${folder}: ${(error as Error).message}`, { cause: error });
+    throw explainFileFault(error, `the folder for backups ${folder}`);
   }
 }
 

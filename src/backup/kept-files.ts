@@ -4,6 +4,8 @@ import { createHash } from 'node:crypto';
 import { link, mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { adminPasswordFile, secretKeyFile, type Config } from '../config.ts';
+import { placeOfDataDir } from '../data-dir.ts';
+import { explainFileFault } from '../environment-fault.ts';
 import { SchoolbellError } from '../errors.ts';
 
 export type KeptFile = { name: string; bytes: Buffer };
@@ -32,7 +34,7 @@ async function* gather(dataDir: string, name: string): AsyncGenerator<KeptFile> 
 }
 
 function onlyIfMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
+  if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw explainFileFault(error, error.path ?? 'a file in DATA_DIR', 'input');
 }
 
 /** What is to be in DATA_DIR beside the database; a password that a setting replaces, or that nothing reads, is left out. */
@@ -68,15 +70,14 @@ function requireInside(name: string): void {
  * restore, since such a start may use it by then.
  */
 export async function placeKey(dataDir: string, files: readonly KeptFile[]): Promise<void> {
-  for (const { name, bytes } of files.filter((file) => file.name === secretKeyFile)) await placeFile(join(dataDir, name), bytes);
+  for (const { name, bytes } of files.filter((file) => file.name === secretKeyFile)) await placeFile(dataDir, name, bytes);
 }
 
 export async function placeFiles(dataDir: string, files: readonly KeptFile[]): Promise<void> {
   const placed: string[] = [];
   try {
     for (const { name, bytes } of files) {
-      const path = join(dataDir, name);
-      if (await placeFile(path, bytes)) placed.push(path);
+      if (await placeFile(dataDir, name, bytes)) placed.push(join(dataDir, name));
     }
   } catch (error) {
     for (const path of placed) await rm(path, { force: true });
@@ -84,8 +85,16 @@ export async function placeFiles(dataDir: string, files: readonly KeptFile[]): P
   }
 }
 
-async function placeFile(path: string, bytes: Buffer): Promise<boolean> {
+async function placeFile(dataDir: string, name: string, bytes: Buffer): Promise<boolean> {
+  const path = join(dataDir, name);
   if (await isPlaced(path, bytes)) return false;
+  await writeWhole(path, bytes).catch((error: unknown) => {
+    throw explainFileFault(error, placeOfDataDir(dataDir));
+  });
+  return true;
+}
+
+async function writeWhole(path: string, bytes: Buffer): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
   const half = `${path}.${process.pid}`;
   await rm(half, { force: true });
@@ -96,7 +105,6 @@ async function placeFile(path: string, bytes: Buffer): Promise<boolean> {
     await rm(half, { force: true });
   }
   await syncFolder(dirname(path));
-  return true;
 }
 
 /** So that a name outlives a loss of power. Some file systems do not offer that. */

@@ -5,7 +5,7 @@ import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createZstdDecompress } from 'node:zlib';
-import { SchoolbellError } from '../errors.ts';
+import { explainFileFault } from '../environment-fault.ts';
 import { DamagedBackup, openAge } from './age.ts';
 import { entryNames, formatVersion, parsePartName, type End, type Head, type TableFacts } from './format.ts';
 import { sha256, type KeptFile } from './kept-files.ts';
@@ -40,18 +40,17 @@ export async function readBackup({ source, passphrase, signal, onRows = async ()
       { signal },
     );
   } catch (error) {
-    if (!isDecompressing(error)) throw error;
+    if (!isDecompressing(error)) throw typeof source === 'string' ? explainFileFault(error, source, 'input') : error;
     throw new DamagedBackup(`the backup does not unpack: ${error.message}`, error);
   }
   return reading.finish();
 }
 
 async function openFile(name: string): Promise<Readable> {
-  const found = await stat(name).catch((error: NodeJS.ErrnoException) => {
-    const why = error.code === 'ENOENT' ? 'there is no such file' : error.message;
-    throw new SchoolbellError('invalid_request', `${name} cannot be read: ${why}`, { cause: error });
+  const found = await stat(name).catch((error: unknown) => {
+    throw explainFileFault(error, name, 'input');
   });
-  if (!found.isFile()) throw new SchoolbellError('invalid_request', `${name} is no file`);
+  if (!found.isFile()) throw explainFileFault({ code: 'EISDIR' }, name, 'input');
   return createReadStream(name);
 }
 

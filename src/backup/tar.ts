@@ -1,4 +1,5 @@
 // In charge of the archive inside a backup: plain files with short names in the format of ustar, which every tar reads.
+import { EnvironmentFault } from '../environment-fault.ts';
 import { DamagedBackup } from './age.ts';
 
 export type Entry = { name: string; bytes: Buffer };
@@ -19,7 +20,8 @@ export async function* packEntries(entries: AsyncIterable<Entry>, writtenAt: Dat
 const padding = (size: number) => (block - (size % block)) % block;
 
 function headerOf(name: string, size: number, writtenAt: Date): Buffer {
-  if (Buffer.byteLength(name) > longestName || size > largestEntry) throw new Error(`${name} (${size} bytes) does not fit into a backup`);
+  if (Buffer.byteLength(name) > longestName || size > largestEntry) 
+    throw new EnvironmentFault(`${name} in DATA_DIR (${size} bytes) does not fit into a backup. Move it to another folder`);
   const header = Buffer.alloc(block);
   const octal = (value: number, at: number, digits: number) => header.write(value.toString(8).padStart(digits, '0'), at);
   header.write(name);

@@ -12,6 +12,7 @@ import type { Connection, Db } from '../db/connect.ts';
 import { knowsNotes } from '../db/distribution.ts';
 import type { AppliedMigration } from '../db/migrations.ts';
 import { policies } from '../db/policies.ts';
+import { explainFileFault } from '../environment-fault.ts';
 import { SchoolbellError } from '../errors.ts';
 import { version } from '../version.ts';
 import { sealAge } from './age.ts';
@@ -58,8 +59,10 @@ export async function writeBackup(parts: BackupParts): Promise<BackupFacts> {
   const file = resolve(parts.file);
   const half = `${file}.half`;
   await requireFree(file);
-  await rm(half, { force: true });
-  const handle = await open(half, 'wx+', 0o600).catch((error: NodeJS.ErrnoException) => explainFile(error, file));
+  const handle = await openHalf(half).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') throw new SchoolbellError('conflict', `another backup to ${file} is under way`);
+    throw explainFileFault(error, file, 'output');
+  });
   try {
     const facts = await writeTo(handle, parts);
     await handle.sync();
@@ -79,7 +82,7 @@ export async function writeBackup(parts: BackupParts): Promise<BackupFacts> {
     };
   } catch (error) {
     if (await isOurs(handle, half)) await rm(half, { force: true });
-    throw error;
+    throw explainFileFault(error, file, 'output');
   } finally {
     await handle.close();
   }
@@ -90,9 +93,10 @@ async function requireFree(file: string): Promise<void> {
   if (there) throw new SchoolbellError('conflict', `${file} is there already; a backup overwrites nothing: give another name`);
 }
 
-function explainFile(error: NodeJS.ErrnoException, file: string): never {
-  if (error.code === 'EEXIST') throw new SchoolbellError('conflict', `another backup to ${file} is under way`);
-  throw new SchoolbellError('invalid_request', `${file} cannot be written: ${error.message}`, { cause: error });
+/** Replaces the file of a run that was cut off. */
+async function openHalf(half: string): Promise<FileHandle> {
+  await rm(half, { force: true });
+  return open(half, 'wx+', 0o600);
 }
 
 async function writeTo(handle: FileHandle, { db, config, passphrase, signal, tell = () => {}, snapshot, workFactor }: BackupParts): Promise<{ rows: number }> {

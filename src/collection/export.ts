@@ -2,11 +2,10 @@
 // standard wants them; with leavers as a delta package, in which every record has both. An import of either gives that roster.
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { rename, rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
-import { SchoolbellError } from '../errors.ts';
+import { explainFileFault } from '../environment-fault.ts';
 import { allResources, collections } from '../roster/collections.ts';
 import { isRequired, type CollectionName, type Edition, type Field, type Resource, type Status } from '../roster/resource.ts';
 import { profilesFile } from '../roster/resources/user-profile.ts';
@@ -33,9 +32,13 @@ export async function exportRoster(reading: ExportReading, path: string, { leave
   const { default: yazl } = await import('yazl');
   const zip = new yazl.ZipFile();
   const half = `${path}.${process.pid}.part`;
+  // Otherwise the last step would fail, after everything was written.
+  if ((await stat(path).catch(() => undefined))?.isDirectory()) throw explainFileFault({ code: 'EISDIR' }, path, 'output');
   const exported: Exported = { collections: {}, leftOut: 0 };
   const output = createWriteStream(half, { flags: 'wx', mode: fileMode });
-  await once(output, 'open').catch((error: NodeJS.ErrnoException) => cannotWrite(path, error));
+  await once(output, 'open').catch((error: unknown) => {
+    throw explainFileFault(error, path, 'output');
+  });
   const writing = pipeline(zip.outputStream, output);
   writing.catch(() => {});
   try {
@@ -65,7 +68,7 @@ export async function exportRoster(reading: ExportReading, path: string, { leave
     return exported;
   } catch (error) {
     await rm(half, { force: true });
-    throw error;
+    throw explainFileFault(error, path, 'output');
   }
 }
 
@@ -165,9 +168,4 @@ async function* renderFile(
 /** A part of a record has no status of its own. */
 function statusCell(record: Shown, column: string, blank: boolean): string {
   return column === 'status' || column === 'dateLastModified' ? cellOf(record, column, undefined, blank) : '';
-}
-
-function cannotWrite(path: string, { code = '', message }: NodeJS.ErrnoException): never {
-  const reasons: Record<string, string> = { ENOENT: `there is no folder ${dirname(path)}`, EACCES: 'that is not allowed here' };
-  throw new SchoolbellError('invalid_request', `cannot write ${path}: ${reasons[code] ?? message}`);
 }

@@ -41,7 +41,7 @@ test('what cannot be a plan is refused, and nothing is set up', async () => {
     [/--every: 10m is the least/, `backup --to ${folder} --every 5m`],
     [/--keep "0": must be a number from 1/, `backup --to ${folder} --keep 0`],
     [/needs a passphrase/, `backup --to ${folder}`],
-    [/backups cannot go to .+\/passphrase: /, `backup --to ${secret} --passphrase-file ${secret}`],
+    [/the folder for backups .+\/passphrase: it is not a directory/, `backup --to ${secret} --passphrase-file ${secret}`],
     [/no backups are set up/, 'backup --now'],
     [/no backups are set up/, 'backup --stop'],
     [/"now" would be a file: --now is an option; \.\/now names the file/, 'backup now'],

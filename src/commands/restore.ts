@@ -5,6 +5,7 @@ import type { Deliveries } from '../backup/hold-deliveries.ts';
 import { requirePassphrase } from '../backup/passphrase.ts';
 import { readBackup, type BackupContents } from '../backup/read-backup.ts';
 import { restoreBackup, type RestoreFacts } from '../backup/restore-backup.ts';
+import { explainFileFault } from '../environment-fault.ts';
 import { SchoolbellError } from '../errors.ts';
 import { passphraseFile, requireFile } from './backup.ts';
 import { optionalText, type Ask, type Given, type Outcome, type StandaloneCommand } from './command.ts';
@@ -117,8 +118,8 @@ function describeContents(file: string, { head, end, files }: BackupContents): O
 }
 
 async function writeKeys(file: string, keys: readonly string[]): Promise<Outcome> {
-  await writeFile(file, `${keys.join(',')}\n`, { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
-    throw new SchoolbellError('invalid_request', `--secret-key-to ${file}: ${error.code === 'EEXIST' ? 'is there already; name a new file' : error.message}`);
+  await writeFile(file, `${keys.join(',')}\n`, { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
+    throw explainFileFault(error, `--secret-key-to ${file}`, 'output');
   });
   return { data: { file, keys: keys.length }, lines: [`${file} holds what SECRET_KEY has to be; nothing else was done`] };
 }

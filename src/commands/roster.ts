@@ -13,6 +13,7 @@ import { describeIgnored, describeShrinkage, howToApprove, type ImportReport } f
 import { keepHeldPackage } from '../collection/keep-package.ts';
 import type { Fault, Problem } from '../collection/problem.ts';
 import type { Db } from '../db/connect.ts';
+import { explainFileFault } from '../environment-fault.ts';
 import { SchoolbellError } from '../errors.ts';
 import type { Edition } from '../roster/resource.ts';
 import { readRoster } from '../rostering/read-roster.ts';
@@ -56,7 +57,7 @@ export const rosterCommands: readonly Command[] = [
         shrinkLimitPercent: config.shrinkLimitPercent,
         onProgress: progress.show,
       })
-        .catch(sayMisError)
+        .catch((error: unknown) => explainImportFault(error, requirePath(given)))
         .finally(progress.end);
       const kept = report.outcome === 'held' && (await keepHeldPackage(db, known, requirePath(given), config.dataDir));
       const failed = describeFailure(report, id, kept);
@@ -121,8 +122,9 @@ function requireEdition(given: Given): Edition {
   return found.edition;
 }
 
-function sayMisError(error: unknown): never {
-  throw error instanceof MisError ? new SchoolbellError('conflict', error.message) : error;
+function explainImportFault(error: unknown, path: string): never {
+  if (error instanceof MisError) throw new SchoolbellError('conflict', error.message);
+  throw explainFileFault(error, (error as NodeJS.ErrnoException).path ?? path, 'input');
 }
 
 function requirePath({ positionals }: Given): string {

@@ -21,8 +21,9 @@ export const maxCompressionRatio = 200;
 const ratioFreeBytes = 64 * 1024 ** 2;
 
 export async function openPackage(path: string): Promise<CsvPackage> {
-  const found = await stat(path).catch(() => undefined);
-  if (!found) throw new SourceError(path, 'there is no such zip or folder');
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENOENT' || error.code === 'ENOTDIR' ? new SourceError(path, 'there is no such zip or folder') : error;
+  });
   if (found.isDirectory()) return openFolder(path);
   const head = await readHead(createReadStream(path, { end: headBytes - 1 }));
   return openZip(path, head, (library, ready) => library.open(path, zipOptions, ready));
