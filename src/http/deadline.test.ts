@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
-import { connect, type AddressInfo } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../db/unavailable.ts';
@@ -100,6 +100,8 @@ test('a request that does not arrive in time is cut off; one of a route that tak
   const slow = createServer({ logLevel: 'silent', trustProxy: [], shapeFor: () => envelopeShape });
   after(() => slow.close());
   const arrived = new Map<string, () => void>();
+  const connections: Socket[] = [];
+  slow.server.on('connection', (socket: Socket) => connections.push(socket));
   slow.addHook('onRequest', async (request) => arrived.get(request.url)?.());
   slow.post('/ordinary', async () => 'read');
   slow.post('/upload', { config: { longestMs: 600_000 } }, async () => 'read');
@@ -110,7 +112,8 @@ test('a request that does not arrive in time is cut off; one of a route that tak
   const half = async (path: string) => {
     const begun = Promise.withResolvers<void>();
     arrived.set(path, begun.resolve);
-    const socket = connect(port, '127.0.0.1');
+    // Such a client keeps its side of the connection open until it has sent everything.
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 7\r\n\r\n{"a"`);
     await begun.promise;
     return socket;
@@ -118,14 +121,38 @@ test('a request that does not arrive in time is cut off; one of a route that tak
   const [ordinary, upload] = [await half('/ordinary'), await half('/upload')];
   const said = once(ordinary, 'data');
   context.mock.timers.tick(14_500);
-  assert.match(String(await said), /^HTTP\/1\.1 408 /);
-  const ended = once(ordinary, 'close');
-  context.mock.timers.tick(15_500);
-  await ended;
+  assert.match(String(await said), /^HTTP\/1\.1 408 [^]*\nconnection: close\r/i);
+  await once(ordinary, 'end');
+  assert.equal(connections[0]?.destroyed, false, 'a sender may still read the response');
+  context.mock.timers.tick(2_000);
+  assert.deepEqual(connections.map(({ destroyed }) => destroyed), [true, false]);
   const answer = once(upload, 'data');
   upload.end(':1}');
   assert.match(String(await answer), /^HTTP\/1\.1 200 /);
 });
+
+for (const [what, code, status] of [
+  ['a request that is no HTTP', 'HPE_INVALID_METHOD', 400],
+  ['a request whose headers are too large', 'HPE_HEADER_OVERFLOW', 431],
+  ['a request whose headers do not arrive in time', 'ERR_HTTP_REQUEST_TIMEOUT', 408],
+] as const) {
+  test(`${what}: ${status}, and the connection closes, also if the client keeps its side open`, async (context) => {
+    const own = createServer({ logLevel: 'silent', trustProxy: [], shapeFor: () => envelopeShape });
+    after(() => own.close());
+    await own.listen({ host: '127.0.0.1', port: 0 });
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    const client = connect({ port: (own.server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true });
+    const [connection] = (await once(own.server, 'connection')) as [Socket];
+    client.write('GET / HTTP/1.1\r\nhost');
+    const said = once(client, 'data');
+    own.server.emit('clientError', Object.assign(new Error('from the parser'), { code }), connection);
+    assert.match(String(await said), new RegExp(`^HTTP/1\\.1 ${status} [^]*\nconnection: close\r`));
+    await once(client, 'end');
+    context.mock.timers.tick(2_000);
+    assert.equal(connection.destroyed, true);
+    client.destroy();
+  });
+}
 
 test('a request that was injected is not cut off, long after its answer', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] });

@@ -16,7 +16,7 @@ import { logSerializers } from './log-serializers.ts';
 import { parseQuery, requireWellFormed, type Query } from './query.ts';
 import { followRequest, followRequests, makeRequestId, requestIdHeader, type TellEnded } from './request-log.ts';
 import { createRequestMeter, type RequestMeter } from './request-meter.ts';
-import { closeUnread } from './unread-body.ts';
+import { closeUnread, destroyLater } from './unread-body.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -29,7 +29,7 @@ declare module 'fastify' {
 export const maxHeaderBytes = 16 * 1024;
 export const maxBodyBytes = 1024 * 1024;
 const longestHeadMs = 30_000;
-/** Of any request, the largest upload over a slow line included; `deadline` cuts off the others much earlier. */
+/** Milliseconds until Node ends a request that has not arrived, longer than any upload may take. `answerInTime` answers other requests sooner. */
 const longestRequestMs = 630_000;
 const requestEncodings = ['gzip', 'deflate', 'br', 'identity'] as const;
 
@@ -110,12 +110,15 @@ function refuseUnparsable(this: FastifyInstance, error: NodeJS.ErrnoException, s
     socket.destroy();
     return;
   }
-  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-  const [status, text] = tooLarge
-    ? ['431 Request Header Fields Too Large', `The headers exceed ${maxHeaderBytes} bytes.`]
-    : ['400 Bad Request', 'This is not a valid HTTP request.'];
+  const [status, text] = parserRefusals[error.code ?? ''] ?? ['400 Bad Request', 'This is not a valid HTTP request.'];
   const requestId = makeRequestId();
   this.log.info({ requestId, status: Number.parseInt(status, 10), code: error.code, address: socket.remoteAddress }, 'what came was no request');
   const headers = `connection: close\r\n${requestIdHeader}: ${requestId}\r\ncontent-type: text/plain; charset=utf-8`;
   socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+  destroyLater(socket);
 }
+
+const parserRefusals: Readonly<Record<string, readonly [status: string, text: string]>> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', `The headers exceed ${maxHeaderBytes} bytes.`],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.'],
+};

@@ -51,12 +51,18 @@ function throwAway(request: IncomingMessage, closes: boolean): void {
   const { socket } = request;
   if (closes && request.complete) socket.destroy();
   if (!isUnread(request) || socket.destroyed) return;
-  const timer = setTimeout(() => socket.destroy(), lingerMs);
-  socket.once('close', () => clearTimeout(timer));
+  const timer = destroyLater(socket);
   request.once('end', () => {
     clearTimeout(timer);
     if (closes) socket.destroy();
   });
   request.unpipe();
   request.resume();
+}
+
+/** Closes a connection whose last response has been written, even if the other side keeps its half open. */
+export function destroyLater(socket: Socket): NodeJS.Timeout {
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once('close', () => clearTimeout(timer));
+  return timer;
 }
