@@ -29,10 +29,28 @@ function lockHash() {
   return createHash('sha256').update(readFileSync(join(root, 'package-lock.json'))).digest('hex');
 }
 
+/**
+ * True after `npm ci` or `npm install`, which leave no stamp. npm's own list of installed packages names the versions, but
+ * `npm install --package-lock-only` writes it without installing anything, so the folders are checked as well.
+ */
+function isInstalledByNpm() {
+  if (existsSync(underWay)) return false;
+  try {
+    const read = (path) => JSON.parse(readFileSync(path, 'utf8')).packages;
+    const [locked, there] = [read(join(root, 'package-lock.json')), read(join(modules, '.package-lock.json'))];
+    return listPackages().every((path) => there[path]?.version === locked[path].version && existsSync(join(root, path, 'package.json')));
+  } catch {
+    return false;
+  }
+}
+
 if (!installed()) {
   takeLock();
   try {
-    if (!installed()) await install();
+    if (!installed()) {
+      if (isInstalledByNpm()) writeFileSync(stamp, `${lockHash()} ${wanted}\n`);
+      else await install();
+    }
   } finally {
     rmSync(lock, { force: true });
   }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -80,4 +80,15 @@ test('an install that was killed is made whole by the next, and what was there b
   const { ino, ctimeMs } = statSync(installed('old', 'content.txt'));
   assert.deepEqual([ino, ctimeMs], [before.ino, before.ctimeMs], 'the old package');
   assert.deepEqual([install().stderr, install().status], ['', 0], 'nothing is left to do');
+});
+
+test('packages that `npm ci` has installed are used, and its development packages stay', () => {
+  depend('old');
+  const project = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, unknown>;
+  writeFileSync(join(root, 'package.json'), JSON.stringify({ ...project, devDependencies: { new: 'file:../new-1.0.0.tgz' } }));
+  npm(root, 'install', '--package-lock-only', '--silent');
+  npm(root, 'ci', '--silent');
+  const { stderr, status } = install();
+  assert.deepEqual([stderr, status], ['', 0]);
+  assert.ok(existsSync(installed('new', 'content.txt')), 'the development package is still there');
 });
