@@ -66,7 +66,7 @@ async function addApplication(): Promise<void> {
   const origin = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
   run('application', 'add', '--rp', reader, '--name', 'Reader', '--callback-url', `${origin}/events`, '--scopes', 'School,Student,Staff:optional',
     '--website', 'https://reader.example/', '--privacy-notice', 'https://reader.example/privacy', '--contact', 'help@reader.example');
-  const secret = run<{ schoolSecret: string }>('authorise', '--rp', reader, '--estab', hillTop)?.schoolSecret ?? '';
+  const secret = run<{ schoolSecret: string }>('authorise', '--rp', reader, '--estab', hillTop, '--scopes', 'School,Student,Staff')?.schoolSecret ?? '';
   const body = JSON.stringify({ estab: hillTop, relyingParty: reader, password: secret });
   const { token } = await ask<{ token: string }>('/api/oauth/GetToken', { method: 'POST', headers: json, body });
   await ask('/api/v1/Webhook', {

@@ -154,7 +154,7 @@ export async function useService(env: Record<string, string> = {}, { patience = 
       const callbackUrl = 'https://127.0.0.1:9/events';
       const application = await addApplication(db, seal, { rp, name: `Application ${rp}`, callbackUrl, scopes, redirectUris: [] });
       const schoolSecrets: Record<string, string> = {};
-      for (const estab of estabs) schoolSecrets[estab] = (await authorise(db, { rp, estab })).schoolSecret;
+      for (const estab of estabs) schoolSecrets[estab] = (await authorise(db, { rp, estab, scopes })).schoolSecret;
       const tokens = new Map<string, Promise<string>>();
       const once = (key: string, make: () => Promise<string>) => {
         const made = tokens.get(key) ?? make();

@@ -31,12 +31,11 @@ test('every event of the service arrives with its type', async () => {
   const events: WebhookEvent[] = [];
   let secret = '';
   const url = await serve((request, response) => void nodeHandler({ secret, on: (event) => void events.push(event) })(request, response));
-  const added = await run('application add', {
-    rp: 'app', name: 'App', 'callback-url': `${url}/events?of=app`, scopes: 'School,Student,Attendance,WritebackAttendance,Staff:optional',
-  });
+  const scopes = 'School,Student,Attendance,WritebackAttendance,Staff:optional';
+  const added = await run('application add', { rp: 'app', name: 'App', 'callback-url': `${url}/events?of=app`, scopes });
   secret = (added.data as { signingSecret: string }).signingSecret;
   await service.addSchool('E1', smallPackage());
-  await run('authorise', { rp: 'app', estab: 'E1' });
+  await run('authorise', { rp: 'app', estab: 'E1', scopes });
   const find = async <T extends WebhookEvent['type']>(type: T, which: (event: WebhookEvent) => boolean = () => true) => {
     const found = () => events.find((event): event is Extract<WebhookEvent, { type: T }> => event.type === type && which(event));
     await until(`${type} arrives`, () => found() !== undefined, () => events);

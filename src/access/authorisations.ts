@@ -18,7 +18,7 @@ const nothing = async () => {};
 const decidedMeanwhile = 'It has been decided since the page was opened; nothing was changed now. See below how it stands.';
 
 /**
- * Without `scopes`, an approval starts from the last grant and adds every required scope; a first approval grants all that is asked for.
+ * Without `scopes`, an approval grants the required scopes and the optional scopes of the grant in force, but none that was refused or revoked.
  * Approves, or approves again: the new scopes hold at once, and the old secret for another 24 hours, unless it was revoked. replaces: the id of
  * the secret that is there, empty for none; if that is not so any more, nothing is done.
  */
@@ -30,8 +30,11 @@ export async function authoriseWithin(tx: Tx, given: Approval, meanwhile: Meanwh
   const asked = await requirePair(tx, given.rp, given.estab);
   const [before] = await tx<{ state: AuthorisationState; scopes: string[] }[]>`
     select state, scopes from authorisation where estab = ${given.estab} and rp = ${given.rp} for update`;
-  const usual = [...asked.required, ...asked.optional.filter((scope) => !before || before.scopes.includes(scope))];
-  const scopes = given.scopes === undefined ? usual : chosenScopes(given.scopes, asked);
+  const inForce = before && before.state !== 'Revoked' ? before.scopes : [];
+  const scopes =
+    given.scopes === undefined ? [...asked.required, ...asked.optional.filter((scope) => inForce.includes(scope))] : chosenScopes(given.scopes, asked);
+  if (scopes.length === 0)
+    throw new SchoolbellError('invalid_request', `all scopes of the application are optional; name those to grant with --scopes: ${asked.optional.join(', ')}`);
   await tx`
     insert into authorisation (estab, rp, scopes, state) values (${given.estab}, ${given.rp}, ${scopes}, 'Approved')
     on conflict (estab, rp) do update set scopes = excluded.scopes, state = 'Approved', changed_at = excluded.changed_at`;

@@ -60,7 +60,7 @@ test('a grant never exceeds what is asked for: less holds at once and is on reco
   const app = await service.addClient('two', [], 'School,Student,Contact:optional');
   await service.addSchool('n1', smallPackage());
   await service.addSchool('n2');
-  const { schoolSecret } = await json<{ schoolSecret: string }>('authorise --rp two --estab n1');
+  const { schoolSecret } = await json<{ schoolSecret: string }>('authorise --rp two --estab n1 --scopes School,Student,Contact');
   await json('authorise --rp two --estab n2 --scopes School,Student');
   await service.addSchool('n3');
   await json('invite --rp two --estab n3');

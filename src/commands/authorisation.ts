@@ -70,7 +70,7 @@ export const authorisationCommands: readonly Command[] = [
     name: 'authorise',
     effect: 'changes',
     help: "Approves an application for a school, as the school's own approval would.",
-    options: { rp, estab, scopes: { value: '<list>', help: 'what is granted; unless given, the last grant with all required scopes, or at first everything' } },
+    options: { rp, estab, scopes: { value: '<list>', help: 'what is granted; unless given, the required scopes and the optional ones that are granted now' } },
     async run(context, given) {
       const data = await approve(deciding(context), { ...pairOf(given), scopes: optionalText(given, 'scopes') });
       return { data, lines: [...renderPairs({ ...data, scopes: data.scopes.join(',') }), shownOnce] };

@@ -134,7 +134,7 @@ test('an application sees its own schools alone, with a management token alone',
 
 test('who wants it is told of pausing, resuming, narrowing and revoking: the form without the secret, signed, with the state', async () => {
   await service.load(estab, smallPackage());
-  await run('authorise', { rp, estab });
+  await run('authorise', { rp, estab, scopes: 'School,Student,Staff' });
   await gotForms(1);
   await run('pause', { rp, estab });
   await gotForms(2);

@@ -17,7 +17,7 @@ for (const estab of [full, empty]) await asking.invite(estab, { Reason: 'To show
 // One application in each state, with something read and something that happened.
 for (const [rp, last] of [['live', 'resume'], ['paused', 'pause'], ['revoked', 'revoke']] as const) {
   await onboarding.addAsking(rp, 'School,Staff:optional');
-  await onboarding.run('authorise', { rp, estab: full });
+  await onboarding.run('authorise', { rp, estab: full, scopes: 'School,Staff' });
   if (last !== 'resume') await onboarding.run(last, { rp, estab: full });
 }
 await db`insert into disclosure (estab, rp, day, collection, requests, records, fields)

@@ -11,9 +11,11 @@ const admin = await enter(service, 'admin');
 const path = '/console/schools/s/applications/app';
 await service.addSchool('s');
 const application = await onboarding.addAsking('app');
+const fresh = await onboarding.addAsking('fresh');
 
 const asked = 'School,Student,Staff,Contact';
-const granted = async () => (await db<{ scopes: string[] }[]>`select scopes from authorisation where estab = 's' and rp = 'app'`)[0]?.scopes;
+const granted = async (estab = 's', rp = 'app') =>
+  (await db<{ scopes: string[] }[]>`select scopes from authorisation where estab = ${estab} and rp = ${rp}`)[0]?.scopes;
 const choiceOf = (page: string, scope: string) => new RegExp(`<div class="check"><input type="checkbox" id="grant-${scope}"[^]*?</div>`).exec(page)?.[0] ?? '';
 const ticked = (page: string) => ['Staff', 'Contact'].filter((scope) => /<input[^>]* checked/.test(choiceOf(page, scope)));
 
@@ -51,11 +53,31 @@ test('approving again while access is granted starts from the grant that is in f
   assert.match(choiceOf(page, 'Contact'), /Refused/);
 });
 
-test('the command starts from the last grant as well', async () => {
-  await run('revoke', { estab: 's', rp: 'app' });
+test('the command starts from the grant in force as well', async () => {
   await run('authorise', { estab: 's', rp: 'app' });
   assert.deepEqual(await granted(), ['School', 'Student', 'Staff'], 'and does not grant the scope that the school refused');
+  await run('revoke', { estab: 's', rp: 'app' });
+  await run('authorise', { estab: 's', rp: 'app' });
+  assert.deepEqual(await granted(), ['School', 'Student'], 'a revoked scope is granted only by name');
+  await run('authorise', { estab: 's', rp: 'app', scopes: 'School,Student,Staff' });
+  assert.deepEqual(await granted(), ['School', 'Student', 'Staff']);
   await run('application edit', { rp: 'app', scopes: 'School,Student,Attendance,Contact:optional' });
   await run('authorise', { estab: 's', rp: 'app' });
   assert.deepEqual(await granted(), ['School', 'Student', 'Attendance'], 'the required scopes of today, and nothing optional besides');
+});
+
+test('a first approval by the command grants nothing optional, also after the school declined', async () => {
+  await service.addSchool('first');
+  await run('authorise', { estab: 'first', rp: 'fresh' });
+  assert.deepEqual(await granted('first', 'fresh'), ['School', 'Student']);
+  await service.addSchool('declined');
+  await fresh.invite('declined');
+  const visitor = await onboarding.signIn('declined');
+  const request = `/school/requests/${await onboarding.openRequest('declined', 'fresh')}`;
+  assert.equal((await visitor.decide(request, { decision: 'decline', person: 'Ada Hill', role: 'Head' })).status, 303);
+  await run('authorise', { estab: 'declined', rp: 'fresh' });
+  assert.deepEqual(await granted('declined', 'fresh'), ['School', 'Student']);
+  await onboarding.addAsking('optional', 'School:optional,Staff:optional');
+  await assert.rejects(run('authorise', { estab: 'first', rp: 'optional' }), /all scopes [^]* are optional; name those to grant with --scopes: School, Staff/);
+  assert.equal(await granted('first', 'optional'), undefined);
 });
