@@ -4,9 +4,12 @@
 // 1. A list is emptied if it is a bulk list without rows and the roster has active records of it; in a first import, also if it is users.
 // 2. A list whose rows cannot be without a record of an emptied list is emptied too: its staged rows are deleted, and it counts as bulk.
 // 3. Rows that merely may refer to an emptied list, and do, are deleted from the stage.
+//
+// Staged rows of every source have the references that 1.1 requires: the CSV files of 1.2 require them too, users of 1.2 get their organisations from
+// their roles, and a course of a provider of 1.2 that names no organisation gets a school.
 import type { Tx } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
-import type { Resource } from '../roster/resource.ts';
+import { isRequired, type Resource } from '../roster/resource.ts';
 import type { Reading } from './reading.ts';
 import type { SpooledRoster } from './read-source.ts';
 import type { Mode } from './source.ts';
@@ -34,9 +37,10 @@ export async function applyEmptyLists(
   // References lead to collections that come earlier.
   for (const { resource, field } of referencesOf(modes)) {
     if (emptied.has(resource) || !emptied.has(collections[field.to ?? 'users'])) continue;
-    const refers = field.required ? tx`` : field.type === 'refs' ? tx`and cardinality(${tx(field.column)}) > 0` : tx`and ${tx(field.column)} is not null`;
+    const required = isRequired(field, 'v1p1');
+    const refers = required ? tx`` : field.type === 'refs' ? tx`and cardinality(${tx(field.column)}) > 0` : tx`and ${tx(field.column)} is not null`;
     left += (await tx`delete from ${tx(stageTable(resource))} where estab = ${estab} and reading = ${number} ${refers}`).count;
-    if (!field.required) continue;
+    if (!required) continue;
     emptied.add(resource);
     modes.set(resource, 'bulk');
   }

@@ -9,6 +9,7 @@ import { after, test } from 'node:test';
 import { useCommands } from '../../test/commands.ts';
 import { csvPackage, type PackageOptions } from '../../test/csv-package.ts';
 import { fakeSchool, useFakeProvider } from '../../test/fake-provider.ts';
+import { zip } from '../../test/onboarding.ts';
 import { testSecretKey, useService } from '../../test/service.ts';
 import { enrolment, smallSchool, user, type SchoolFiles } from '../../test/small-school.ts';
 
@@ -126,6 +127,27 @@ test('people who are missing take what refers to them along, if they are all mis
   await assertFails(/45 of 45 .*student.*1 of 1 .*teacher.*47 of 47 .*enrollments/, `import --estab ${estab}`, await write({ ...whole, users: [] }), '--force');
   await json(`import approve --estab ${estab} --import ${await waiting(estab)}`);
   assert.deepEqual([await active(estab), await active(estab, 'roster_enrollment'), await active(estab, 'roster_class')], [0, 0, 3]);
+});
+
+test('a package of 1.2 whose orgs.csv has no rows waits with everything that cannot be without an organisation', async () => {
+  const users = people(10, 'student');
+  const rolesOf = (some: typeof users) =>
+    some.map(({ sourcedId = '', role = '' }) => ({ sourcedId: `r-${sourcedId}`, userSourcedId: sourcedId, roleType: 'primary', role, orgSourcedId: 'o1' }));
+  const whole = { ...school(users), roles: rolesOf([...nobody, ...users]) };
+  const pack = async (name: string, more: object = {}) => {
+    const path = join(place, name);
+    writeFileSync(path, await zip(csvPackage({ ...whole, ...more }, { edition: 'v1p2' })));
+    return path;
+  };
+  const estab = `guard${(schools += 1)}`;
+  await service.addSchool(estab);
+  await json(`import --estab ${estab}`, await pack('whole.zip'));
+  const lost = /10 of 10 .*student.*1 of 1 .*teacher.*1 of 1 orgs.*1 of 1 courses.*3 of 3 classes.*12 of 12 enrollments.*1 of 1 demographics/;
+  await assertFails(lost, `import --estab ${estab}`, await pack('empty.zip', { orgs: [] }), '--force');
+  await json(`import approve --estab ${estab} --import ${await waiting(estab)}`);
+  const tables = ['roster_org', 'roster_user', 'roster_course', 'roster_class', 'roster_enrollment', 'roster_demographics', 'roster_academic_session'];
+  const left = await Promise.all(tables.map((table) => active(estab, table)));
+  assert.deepEqual(left, [0, 0, 0, 0, 0, 0, 2], 'only terms and years do not refer to an organisation');
 });
 
 test('outside a terminal an approval names its import, and every refusal names the one that waits', async () => {
