@@ -58,12 +58,16 @@ export function emptyReport(estab: string): ImportReport {
 /** Returns what a person has to approve or put right, or undefined if the import went well. */
 export function describeTrouble({ outcome, overtaken, problems, problemsTotal, shrinkage }: ImportReport): string | undefined {
   if (overtaken) return Overtaken.words;
-  if (outcome === 'held') return `waits for approval: ${describeShrinkage(shrinkage)}`;
+  if (outcome === 'held') return describeWaiting(shrinkage);
   if (outcome !== 'refused') return undefined;
   const [first] = problems;
   const where = first ? [first.file, ...(first.line === null ? [] : [`line ${first.line}`]), ...(first.column === null ? [] : [first.column])].join(', ') : '';
   return `refused, nothing was changed: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}${first ? `, the first: ${where}: ${first.rule}` : ''}`;
 }
+
+/** Returns the message of a database while an import of it waits for approval. */
+export const describeWaiting = (shrinkage: readonly Shrinkage[]) =>
+  ['waits for approval', describeShrinkage(shrinkage)].filter(Boolean).join(': ');
 
 /** "50 of 64 student users (78.1 %), 12 of 50 classes (24 %) would be deleted": students first, then every other kind in the guard's order. */
 export function describeShrinkage(shrinkage: readonly Shrinkage[]): string {

@@ -4,7 +4,7 @@ import { prepareSource, type SourceSetup } from '../collection/change-source.ts'
 import { readDatabases } from '../collection/component-databases.ts';
 import { parseProviderOptions, readSettings, type SourceSettings } from '../collection/connector-settings.ts';
 import { findHeld } from '../collection/held.ts';
-import { describeShrinkage, renderSentence } from '../collection/import-report.ts';
+import { describeWaiting, renderSentence } from '../collection/import-report.ts';
 import { listCollections, type ListedCollection } from '../collection/list-collections.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../db/connect.ts';
@@ -104,11 +104,10 @@ async function listFetches(db: Db, estab: string): Promise<Omit<ListedCollection
   const [fetches, held] = [await listCollections(db, estab, { most: listed }), await findHeld(db, estab)];
   if (!held || fetches.some(({ ending }) => ending?.import === held.id)) return fetches;
   const { id, at } = held;
-  const message = `waits for approval: ${describeShrinkage(held.shrinkage)}`;
   const ending = { import: id, outcome: 'held', decision: null } as const;
   const what = held.kind === 'command' || held.kind === 'upload' ? 'package' : 'everything';
   const settled = { approved: false, state: 'done', attempts: 1, askedAt: at, due: null, settledAt: at } as const;
-  return [{ id, database: 'SchoolData', what, ...settled, message, ending }, ...fetches];
+  return [{ id, database: 'SchoolData', what, ...settled, message: describeWaiting(held.shrinkage), ending }, ...fetches];
 }
 
 const setupOptions = {

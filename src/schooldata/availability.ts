@@ -10,7 +10,7 @@ import { SchoolbellError } from '../errors.ts';
 import { enqueueOneOff } from '../notifications/one-off.ts';
 import type { Endpoint } from './catalogue.ts';
 import { renderStatus } from './db-status.ts';
-import { countOpened, readOpenedDatabases } from './opened-databases.ts';
+import { showOpened, readOpenedDatabases } from './opened-databases.ts';
 
 export const longestWaitMinutes = 10;
 /** Of one application, over all schools. */
@@ -115,7 +115,7 @@ async function sweepSome(db: Db, { estab, at }: { estab?: string; at?: Date }): 
       const databases = await readDatabases(tx, wait.estab, wait.databases);
       if (isDecided(wait, databases)) {
         const [granted] = await tx<{ scopes: string[] }[]>`select scopes from authorisation where estab = ${wait.estab} and rp = ${wait.rp}`;
-        const opened = await countOpened(tx, { estab: wait.estab, scopes: granted?.scopes ?? [] }, databases);
+        const opened = await showOpened(tx, { estab: wait.estab, scopes: granted?.scopes ?? [] }, databases);
         await end(tx, wait, renderOutcome(wait, opened));
         ended += 1;
       } else await refreshStale(tx, wait.estab, wait.databases);

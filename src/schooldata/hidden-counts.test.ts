@@ -1,6 +1,7 @@
-// Counts and RowCount include only the kinds of records that the scopes of the caller open.
+// Counts, RowCount and the message of an import that waits for approval include only the kinds of records that the scopes of the caller open.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { csvPackage } from '../../test/csv-package.ts';
 import { useReceiver } from '../../test/delivery.ts';
 import { smallPackage, smallSchool } from '../../test/small-school.ts';
 import { useService, type Client } from '../../test/service.ts';
@@ -14,8 +15,8 @@ const { orgs, academicSessions, courses, classes } = smallSchool;
 const core = { Groups: classes.length, Courses: courses.length, Orgs: orgs.length, AcademicSessions: academicSessions.length };
 const sum = (counts: object) => Object.values(counts as Record<string, number>).reduce((total, count) => total + count, 0);
 
-type Status = { DBStatus: { DatabaseName: string; RowCount: number }[] };
-const rowCounts = ({ DBStatus }: Status) => Object.fromEntries(DBStatus.map(({ DatabaseName, RowCount }) => [DatabaseName, RowCount]));
+type Status = { DBStatus: { DatabaseName: string; RowCount: number; Message: string | null }[]; Message: string | null };
+const rowCounts = ({ DBStatus }: Pick<Status, 'DBStatus'>) => Object.fromEntries(DBStatus.map(({ DatabaseName, RowCount }) => [DatabaseName, RowCount]));
 
 async function readJson<T>(client: Client, path: string): Promise<T> {
   return (await (await client.s('S1', path)).json()) as T;
@@ -69,4 +70,37 @@ test('marks are counted only for an application with Attendance', async () => {
   await service.db`insert into component_database (estab, name, row_count) values ('S1', 'Attendance', 7) on conflict do nothing`;
   const counted = async (client: Client) => rowCounts(await readJson<Status>(client, 'Databases')).Attendance;
   assert.deepEqual([await counted(all), await counted(school)], [7, 0]);
+});
+
+test('a caller without Attendance is not told how many marks were left out', async () => {
+  await service.db`update component_database set status = 'OK', message = 'left out: 12 marks' where estab = 'S1' and name = 'Attendance'`;
+  const told = async (client: Client) => (await readJson<Status>(client, 'Databases')).DBStatus.find(({ DatabaseName }) => DatabaseName === 'Attendance')?.Message;
+  assert.deepEqual([await told(all), await told(school)], ['left out: 12 marks', null]);
+});
+
+test('the message of an import that waits for approval gives sizes of opened kinds only, wherever it is told', async () => {
+  const none = { users: smallSchool.users.filter(({ role }) => role === 'aide'), enrollments: [], demographics: [], courses: [], classes: [] };
+  const report = await service.load('S1', csvPackage({ ...smallSchool, ...none }));
+  assert.equal(report.outcome, 'held');
+  await service.db`update connector_setting set state = '{"leaversUnreported":["users"]}' where estab = 'S1'`;
+  await service.db`insert into connector_setting (estab, state) values ('S1', '{"leaversUnreported":["users"]}') on conflict do nothing`;
+  const unreported = /; this source does not report leavers/;
+  const told = async (client: Client, name: string) => {
+    const { DBStatus: [database], Message } = await readJson<Status>(client, 'SchoolInfo?onlyGetDBStatus=true');
+    assert.ok(Message?.includes(database?.Message ?? 'no message'), String(Message));
+    await readJson<Status>(client, `SchoolInfo?callbackUrl=${encodeURIComponent(`${receiver.origin}/held/${name}`)}`);
+    await until('the callback', () => receiver.arrivals.some(({ url }) => url === `/held/${name}`));
+    const body = JSON.parse(String(receiver.arrivals.find(({ url }) => url === `/held/${name}`)?.body)) as Status;
+    assert.deepEqual([body.DBStatus[0]?.Message, (await readJson<Status>(client, 'Databases')).DBStatus[0]?.Message], [database?.Message, database?.Message]);
+    assert.match(database?.Message ?? '', unreported);
+    return database?.Message?.replace(/;.*/, '');
+  };
+  const losses = (kinds: string[]) => kinds.length === 0 ? 'waits for approval' : `waits for approval: ${kinds.join(', ')} would be deleted`;
+  const [pupils, guardians, parents, teachers] = ['4 of 4 student', '1 of 1 guardian', '1 of 1 parent', '1 of 1 teacher'].map((one) => `${one} users (100 %)`);
+  const [courses, classes, enrolments] = ['1 of 1 courses', '3 of 3 classes', '8 of 8 enrollments'].map((one) => `${one} (100 %)`);
+  assert.equal(await told(all, 'all'), losses([pupils, guardians, parents, teachers, courses, classes, enrolments].map(String)));
+  assert.equal(await told(school, 'school'), losses([courses, classes].map(String)));
+  assert.equal(await told(student, 'student'), losses([pupils, courses, classes].map(String)));
+  const identity = await service.addClient('marks', ['S1'], 'Attendance,Identity');
+  assert.equal((await readJson<Status>(identity, 'Databases')).DBStatus[0]?.Message?.replace(/;.*/, ''), 'waits for approval');
 });

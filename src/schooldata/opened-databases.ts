@@ -1,27 +1,38 @@
-// Reads the state of component databases as a caller may see it: RowCount includes only the kinds of records that the scopes open.
+// Reads the state of component databases as a caller may see it: RowCount and Message give sizes only of the kinds of records that the scopes open.
 import { openedKinds } from '../access/opened-kinds.ts';
 import { readDatabases, type ComponentDatabase } from '../collection/component-databases.ts';
 import { databaseNames, type DatabaseName } from '../collection/connector.ts';
+import type { Shrinkage } from '../collection/deletion-guard.ts';
+import { findHeld } from '../collection/held.ts';
+import { describeWaiting } from '../collection/import-report.ts';
 import type { Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
+import { kindOfRole } from '../roster/resources/user-role.ts';
 
 type Reader = Readonly<{ estab: string; scopes: readonly string[] }>;
 
 export async function readOpenedDatabases(sql: Sql, reader: Reader, names: readonly DatabaseName[] = databaseNames): Promise<ComponentDatabase[]> {
-  return countOpened(sql, reader, await readDatabases(sql, reader.estab, names));
+  return showOpened(sql, reader, await readDatabases(sql, reader.estab, names));
 }
 
-/** Returns the databases with their rowCount as the reader may see it. */
-export async function countOpened(sql: Sql, { estab, scopes }: Reader, databases: readonly ComponentDatabase[]): Promise<ComponentDatabase[]> {
-  const records = databases.some(({ name }) => name === 'SchoolData') ? await countOpenedRecords(sql, estab, scopes) : 0;
-  return databases.map((database) => ({
-    ...database,
-    rowCount: database.name === 'SchoolData' ? records : scopes.includes('Attendance') ? database.rowCount : 0,
-  }));
+/** Returns the databases with rowCount and message as the reader may see them. */
+export function showOpened(sql: Sql, reader: Reader, databases: readonly ComponentDatabase[]): Promise<ComponentDatabase[]> {
+  return Promise.all(databases.map((database) => (database.name === 'SchoolData' ? showRoster(sql, reader, database) : showMarks(reader, database))));
 }
 
-async function countOpenedRecords(sql: Sql, estab: string, scopes: readonly string[]): Promise<number> {
+async function showRoster(sql: Sql, reader: Reader, database: ComponentDatabase): Promise<ComponentDatabase> {
+  const message = database.status === 'Paused' ? await hideLosses(sql, reader, database.message ?? '') : database.message;
+  return { ...database, rowCount: await countOpenedRecords(sql, reader), message };
+}
+
+/** Marks that were left out are counted in the message of a fetch that succeeded. */
+function showMarks({ scopes }: Reader, database: ComponentDatabase): ComponentDatabase {
+  if (scopes.includes('Attendance')) return database;
+  return { ...database, rowCount: 0, message: database.status === 'OK' ? null : database.message };
+}
+
+async function countOpenedRecords(sql: Sql, { estab, scopes }: Reader): Promise<number> {
   const opened = (Object.keys(collections) as CollectionName[]).flatMap((collection) => openedKinds(collection, scopes).map((kind) => ({ collection, kind })));
   const [row] = await sql<{ count: number }[]>`
     select coalesce(sum(t.count), 0)::int as count from roster_total t
@@ -29,4 +40,19 @@ async function countOpenedRecords(sql: Sql, estab: string, scopes: readonly stri
       on o.collection = t.collection and o.kind = t.kind
     where t.estab = ${estab} and t.status = 'active'`;
   return row?.count ?? 0;
+}
+
+/** Removes the losses of other kinds from the message of an import that waits for approval. */
+async function hideLosses(sql: Sql, { estab, scopes }: Reader, message: string): Promise<string> {
+  const losses = (await findHeld(sql, estab))?.shrinkage ?? [];
+  const whole = describeWaiting(losses);
+  // The import may have been decided since the message was read.
+  if (!message.startsWith(whole)) return describeWaiting([]);
+  return `${describeWaiting(losses.filter((loss) => isOpened(loss, scopes)))}${message.slice(whole.length)}`;
+}
+
+/** Whether the scopes open every record that the loss counts. */
+function isOpened({ collection, role }: Shrinkage, scopes: readonly string[]): boolean {
+  const opened = openedKinds(collection, scopes);
+  return role === null ? collections[collection].kinds.every((kind) => opened.includes(kind)) : opened.includes(kindOfRole(role));
 }
