@@ -15,8 +15,8 @@ export type SpoolFile = {
   read(from?: number, to?: number): Readable;
   /** Nothing more will be written. */
   end(): void;
-  /** All of it, while more is written, until the end is said; fails when nothing is for so long. */
-  follow(longestPauseMs: number): Readable;
+  /** All of it, while more is written, until the end is said; fails when nothing is for so long, or when `signal` aborts. */
+  follow(longestPauseMs: number, signal: AbortSignal): Readable;
   close(): Promise<void>;
 };
 
@@ -57,10 +57,19 @@ export async function sweepSpool(dataDir: string): Promise<void> {
 
 const namesIn = (folder: string) => readdir(folder).catch((): string[] => []);
 
-async function within(ms: number, change: Promise<void>): Promise<void> {
+async function within(ms: number, change: Promise<void>, signal: AbortSignal): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`nothing was spooled for ${ms / 1000} s`)), ms);
-  await Promise.race([change, promise]).finally(() => clearTimeout(timer));
+  await unlessAborted(signal, Promise.race([change, promise])).finally(() => clearTimeout(timer));
+}
+
+/** Resolves as `work` does, or rejects when the signal aborts first. */
+export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason);
+  signal.addEventListener('abort', abort);
+  if (signal.aborted) abort();
+  return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', abort));
 }
 
 class Spooled implements SpoolFile {
@@ -98,8 +107,8 @@ class Spooled implements SpoolFile {
     this.#tellChanged();
   }
 
-  follow(longestPauseMs: number): Readable {
-    return Readable.from(this.#following(longestPauseMs), { objectMode: false, highWaterMark: pieceBytes });
+  follow(longestPauseMs: number, signal: AbortSignal): Readable {
+    return Readable.from(this.#following(longestPauseMs, signal), { objectMode: false, highWaterMark: pieceBytes });
   }
 
   #tellChanged(): void {
@@ -107,14 +116,14 @@ class Spooled implements SpoolFile {
     this.#changed = Promise.withResolvers();
   }
 
-  async *#following(longestPauseMs: number): AsyncGenerator<Buffer> {
+  async *#following(longestPauseMs: number, signal: AbortSignal): AsyncGenerator<Buffer> {
     for (let at = 0; ; ) {
       const [size, state, changed] = [this.#size, this.#state, this.#changed.promise];
       yield* this.#pieces(at, size);
       at = size;
       if (state === 'ended') return;
       if (state === 'closed') throw new Error('the spool was closed before its end');
-      await within(longestPauseMs, changed);
+      await within(longestPauseMs, changed, signal);
     }
   }
 

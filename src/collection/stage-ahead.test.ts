@@ -9,12 +9,16 @@ import { heardStatements } from '../../test/heard-statements.ts';
 import { useService } from '../../test/service.ts';
 import { enrolment, smallSchool } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
-import { allResources } from '../roster/collections.ts';
+import type { Tx } from '../db/connect.ts';
+import { allResources, collections } from '../roster/collections.ts';
 import { openCsvSource } from './connectors/csv/csv-source.ts';
 import type { CsvPackage } from './connectors/csv/package.ts';
 import { importRoster, type ImportOptions } from './import.ts';
 import type { ImportReport } from './import-report.ts';
+import type { TakeMergeTurn } from './merge-turns.ts';
+import type { SpooledRoster, Spooling } from './read-source.ts';
 import { openSpoolFile } from './spool.ts';
+import { mergeWhenRead } from './stage-ahead.ts';
 import { stageTable } from './stage.ts';
 
 const service = await useService();
@@ -115,12 +119,35 @@ test('where connections are scarce nothing is staged before all was read', async
   assert.deepEqual(copied.filter((table) => table === 'stage_org' || table === 'stage_enrollment'), ['stage_org', 'stage_enrollment']);
 });
 
+for (const [what, isSpooled] of [['the file itself', false], ['a later file', true]] as const) {
+  test(`a connection is held for a limited time while ${what} is read from a slow disk; then everything is staged when it was read`, async () => {
+    const rows = await openSpoolFile(dataDir);
+    if (isSpooled) rows.end();
+    else await rows.write('the beginning of a row');
+    const reading = Promise.withResolvers<SpooledRoster>();
+    const begun = Promise.withResolvers<void>();
+    const takeTurn: TakeMergeTurn = async (work) => {
+      begun.resolve();
+      return work();
+    };
+    const isStagedLater = async (_tx: Tx, _spooled: SpooledRoster, already: Spooling | undefined) => already === undefined;
+    const merged = mergeWhenRead(db, takeTurn, { resource: collections.enrollments, rows }, reading.promise, isStagedLater, 200);
+    await begun.promise;
+    await until('it is staged while it is read', () => db.load().inUse === 1);
+    await until('the connection is released', () => db.load().inUse === 0);
+    reading.resolve({} as SpooledRoster);
+    assert.equal(await merged, true);
+    await rows.close();
+  });
+}
+
 test('whoever follows what is spooled does not wait for ever', async () => {
   const file = await openSpoolFile(dataDir);
+  const never = new AbortController().signal;
   await file.write('a line');
-  await assert.rejects(buffer(file.follow(20)), /nothing was spooled for 0.02 s/);
+  await assert.rejects(buffer(file.follow(20, never)), /nothing was spooled for 0.02 s/);
   file.end();
-  assert.equal((await buffer(file.follow(20))).toString(), 'a line');
+  assert.equal((await buffer(file.follow(20, never))).toString(), 'a line');
   await file.close();
 });
 

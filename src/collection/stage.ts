@@ -60,8 +60,8 @@ export async function stageRoster(
 }
 
 /** While it is read. */
-export async function stageSpooling(tx: Tx, { resource, rows }: Spooling, longestPauseMs: number): Promise<void> {
-  await pipeline(rows.follow(longestPauseMs), await tx`copy ${tx(stageTable(resource))} (${tx(stagedColumns(resource))}) from stdin`.writable());
+export async function stageSpooling(tx: Tx, { resource, rows }: Spooling, longestPauseMs: number, signal: AbortSignal): Promise<void> {
+  await pipeline(rows.follow(longestPauseMs, signal), await tx`copy ${tx(stageTable(resource))} (${tx(stagedColumns(resource))}) from stdin`.writable());
 }
 
 export async function stageMarks(tx: Tx, marks: SpoolFile): Promise<void> {

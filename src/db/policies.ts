@@ -66,7 +66,7 @@ export const policies = {
   outbox: policy('outbox', 6, 'kept', [5 * second, 10 * second, 8 * second, 5 * second, 5 * second, 10 * second]),
   /** Whether the node of a school answers, where there are several: of one that is gone nothing comes back, and others are asked for meanwhile. */
   nodes: policy('nodes', 3, 'chosen', [second, second, second, second, 2 * second, 1.2 * second]),
-  /** Merging what was collected; while a source is read nothing is held, but for large files at hand. */
+  /** Merges. While a source is read no connection is held, except for up to a minute while a large local file is staged. */
   collections: policy('collections', 8, 'chosen', [30 * second, minute, 5 * minute, 2 * minute, minute, 5.5 * minute]),
   writebacks: policy('writebacks', 4, 'chosen', [10 * second, 15 * second, 10 * second, 10 * second, 30 * second, 12 * second]),
   chores: policy('chores', 4, 'chosen', [10 * second, 10 * second, 2 * minute, 10 * second, minute, 2.5 * minute]),
