@@ -6,11 +6,14 @@ type Fault = Error & { code?: string; constraint?: string; table?: string; routi
 /** Number of errors of an AggregateError that are logged. There can be one for each school. */
 const maxErrors = 10;
 
-/** A path or URL up to its query, and the query. */
-const pathWithQuery = /(\/[^\s?"'`<>]*)\?[^\s"'`<>)\\]+/g;
+/**
+ * The query of a path or URL. The lookbehind comes after the question mark, and stops at the one before, so that the time grows only with the length
+ * of the text: callers choose some of what is logged.
+ */
+const queryOfPath = /\?(?<=\/[^\s?"'`<>]*\?)[^\s"'`<>)\\]+/g;
 
 function removeQueries(text: string): string {
-  return text.replace(pathWithQuery, '$1?…');
+  return text.replace(queryOfPath, '?…');
 }
 
 function serializeError(fault: Fault): Record<string, unknown> & { type: string; message: string; stack: string } {
