@@ -1,5 +1,6 @@
 // In charge of what the console is measured with: 1,000 schools, a hundred applications and 1,000,000 deliveries, made by
 // the database itself; a few of everything are in trouble.
+import { emptyReport } from '../src/collection/import-report.ts';
 import type { Db, Sql } from '../src/db/connect.ts';
 import { countDeliveryHours } from '../src/outbox/delivery-hours.ts';
 import { dropIndexes } from './indexes.ts';
@@ -34,8 +35,9 @@ async function addSchools(db: Db): Promise<void> {
       now() - make_interval(hours => n % 48), now() + make_interval(hours => 24 - n % 30), case when n % 50 = 0 then now() - make_interval(hours => n % 90) end
     from generate_series(1, ${sizes.schools}) n, unnest(array['SchoolData', 'Attendance']) name where n % 10 <> 0 or n % 50 = 0`;
   await db`
-    insert into import_run (estab, started_at, finished_at, outcome, version, report)
-    select 'console-' || 1 + n % ${sizes.schools}, now() - make_interval(mins => n), now() - make_interval(mins => n), 'done', 1, '{}'
+    insert into import_run (estab, started_at, finished_at, outcome, version, kind, report)
+    select 'console-' || 1 + n % ${sizes.schools}, now() - make_interval(mins => n), now() - make_interval(mins => n), 'done', 1, 'upload',
+      ${db.json(emptyReport(''))}
     from generate_series(1, 20000) n`;
 }
 

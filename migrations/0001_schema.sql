@@ -375,12 +375,12 @@ create table import_run (
   started_at timestamptz not null,
   finished_at timestamptz not null default clock_timestamp(),
   outcome text not null check (outcome in ('done', 'unchanged', 'held', 'refused')),
-  -- The roster version that the import created.
-  version int,
+  -- The roster version when the import had ended.
+  version int not null,
   report jsonb not null,
   reading int,
   provider text,
-  kind text,
+  kind text not null,
   partial boolean not null default false,
   -- The decision of a person about an import that waited for approval.
   decision text check (decision in ('approved', 'discarded', 'replaced')),

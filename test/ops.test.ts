@@ -53,7 +53,7 @@ async function scrape(role: 'all' | 'worker', exercise: (url: string) => Promise
 async function fill(): Promise<void> {
   await addEstablishment(db, { estab: 'S1', name: 'S1', email: 'office@s1.example' });
   await db`insert into component_database (estab, name, status, updated_at, expires_at) values ('S1', 'SchoolData', 'OK', now(), now() + interval '1 day')`;
-  await db`insert into import_run (estab, started_at, outcome, report) values ('S1', now(), 'done', '{}')`;
+  await db`insert into import_run (estab, started_at, outcome, version, report, kind) values ('S1', now(), 'done', 1, '{}', 'upload')`;
   await db`insert into import_end (estab, id, started_at, finished_at, outcome) values ('S1', gen_random_uuid(), now(), now(), 'done')`;
   await db`insert into lane (key, width, lasting, disabled_at) values ('mail', 1, false, now())`;
   await db`

@@ -1,20 +1,23 @@
 // What is wrong with an import, counted as a person would: rows that refer to a row that is wrong fall with it and are no
 // faults of their own; faults of one kind are one group; and all of them are kept.
 import assert from 'node:assert/strict';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { useService } from '../../test/service.ts';
 import { attendanceCsv, enrolment, schoolClass, smallPackage, smallSchool, user } from '../../test/small-school.ts';
 import { readFaults, shownImports } from './faults.ts';
 import { listedProblems, Problems, type Problem } from './problem.ts';
+import { renderProblemsCsv } from './problems-csv.ts';
+import { requireRun } from './source-view.ts';
 
 const service = await useService();
 const { db } = service;
 const many = <T>(count: number, make: (at: number) => T) => Array.from({ length: count }, (_, at) => make(at));
 const place = ({ file, line, column, dependants = 0 }: Problem) => `${file} ${line} ${column} +${dependants}`;
 
-async function keptOf(estab: string): Promise<Required<Problem>[]> {
+async function keptOf(estab: string): Promise<Problem[]> {
   const [run] = await db<{ id: string }[]>`select id from import_run where estab = ${estab} order by finished_at desc limit 1`;
-  const kept: Required<Problem>[] = [];
+  const kept: Problem[] = [];
   for await (const fault of readFaults(db, estab, run?.id ?? '')) kept.push(fault);
   return kept;
 }
@@ -93,7 +96,7 @@ test('all faults are kept, of reading and of references, beyond those that a rep
   ]);
   const kept = await keptOf('F3');
   assert.equal(kept.length, 3000);
-  assert.deepEqual(kept.filter(({ dependants }) => dependants > 0).map(place), ['users.csv 1402 role +50', 'users.csv 3001 orgSourcedIds +40']);
+  assert.deepEqual(kept.filter(({ dependants = 0 }) => dependants > 0).map(place), ['users.csv 1402 role +50', 'users.csv 3001 orgSourcedIds +40']);
   assert.deepEqual([kept[0]?.value, kept.at(-1)?.value], ['wizard', 'nowhere']);
 });
 
@@ -138,6 +141,9 @@ test('all faults are kept of the last imports only, and go with their report', a
   for (let at = 0; at <= shownImports; at += 1) await service.load('F5', faulty);
   const runs = async () => (await db<{ runs: number }[]>`select count(distinct import)::int as runs from import_fault where estab = 'F5'`)[0]?.runs;
   assert.equal(await runs(), shownImports);
+  const [oldest] = await db<{ id: string }[]>`select id from import_run where estab = 'F5' order by finished_at limit 1`;
+  const csv = await text(renderProblemsCsv(db, 'F5', await requireRun(db, 'F5', oldest?.id ?? '')));
+  assert.match(csv, /users\.csv,2,role,wizard/, 'the report of an older import still lists the first of them');
   await db`delete from import_run where estab = 'F5'`;
   assert.equal(await runs(), 0);
 });

@@ -45,13 +45,14 @@ export async function keepFaults(tx: Tx, reading: Reading, run: string): Promise
       select id from import_run where estab = ${estab} order by finished_at desc, id offset ${shownImports})`;
 }
 
-/** All that are kept of an import, in their order, so many at a time. */
-export async function* readFaults(db: Db, estab: string, run: string): AsyncGenerator<Required<Problem>> {
+/** Returns the faults of an import in their order. Those of an older import are deleted; its report keeps the first of them (`listed`). */
+export async function* readFaults(db: Db, estab: string, run: string, listed: readonly Problem[] = []): AsyncGenerator<Problem> {
   const atOnce = 1000;
   for (let after = 0; ; ) {
     const rows = await db<(Required<Problem> & { number: number })[]>`
       select number, file, line, column_name as column, value, rule, dependants from import_fault
       where estab = ${estab} and import = ${run} and number > ${after} order by number limit ${atOnce}`;
+    if (after === 0 && rows.length === 0) yield* listed;
     for (const { number: _, ...fault } of rows) yield fault;
     after = rows.at(-1)?.number ?? after;
     if (rows.length < atOnce) return;

@@ -9,7 +9,7 @@ import { recordDropped, requestCollection } from './component-databases.ts';
 import type { ImportKind } from './connector.ts';
 import { roleLosses, type Shrinkage } from './deletion-guard.ts';
 
-export type HeldImport = { id: string; at: Date; kind: ImportKind | null; shrinkage: Shrinkage[] };
+export type HeldImport = { id: string; at: Date; kind: ImportKind; shrinkage: Shrinkage[] };
 /** What would go of one collection, of users of one role; so many as have a name. stays: they would only lose that role. */
 export type Loss = { collection: CollectionName; role: string | null; stays?: boolean; total: number; names: string[] };
 
@@ -123,7 +123,7 @@ export async function endHeld(sql: Sql, estab: string, decision: 'replaced' | 'd
 export async function findHeld(sql: Sql, estab: string): Promise<HeldImport | undefined> {
   if (!(await isPaused(sql, estab))) return undefined;
   const [found] = await sql<(HeldImport & { decided: boolean })[]>`
-    select r.id, r.finished_at as at, r.kind, coalesce(r.report -> 'shrinkage', '[]') as shrinkage, r.decision is not null as decided from import_run r
+    select r.id, r.finished_at as at, r.kind, r.report -> 'shrinkage' as shrinkage, r.decision is not null as decided from import_run r
     where r.estab = ${estab} and r.outcome = 'held' and (r.decision is null or r.decision = 'approved' and not exists (
       select from import_run l where l.estab = ${estab} and l.finished_at > r.finished_at and (l.outcome <> 'refused' or l.report ? 'approved')))
     order by r.finished_at desc limit 1`;
@@ -155,11 +155,10 @@ function lossesByRole(sql: Sql, estab: string, run: string): Fragment {
 
 export type CountedLoss = Omit<Loss, 'names'>;
 
-/** How many of what, as it was when it was held. One that was held before that was noted is counted. */
+/** Returns the losses by kind, as they were counted when the import began to wait. */
 export async function countLosses(sql: Sql, estab: string, run: string): Promise<readonly CountedLoss[]> {
-  const [noted] = await sql<{ losses: CountedLoss[] | null }[]>`
-    select report -> 'losses' as losses from import_run where estab = ${estab} and id = ${run}`;
-  return noted?.losses ?? tallyLosses(sql, estab, run);
+  const [held] = await sql<{ losses: CountedLoss[] }[]>`select report -> 'losses' as losses from import_run where estab = ${estab} and id = ${run}`;
+  return held?.losses ?? [];
 }
 
 async function tallyLosses(sql: Sql, estab: string, run: string): Promise<CountedLoss[]> {
@@ -176,11 +175,10 @@ const packageKinds: readonly ImportKind[] = ['upload', 'command'];
  */
 export async function approveHeld(tx: Tx, estab: string, seen: string): Promise<{ approved: string; upload?: string }> {
   const held = await decide(tx, estab, 'approved', seen);
-  if (held.kind !== null && !packageKinds.includes(held.kind)) return { approved: held.id };
+  if (!packageKinds.includes(held.kind)) return { approved: held.id };
   const [kept] = await tx<{ id: string }[]>`select id from upload where estab = ${estab} order by created_at desc limit 1`;
-  if (!kept && held.kind !== null)
-    throw new SchoolbellError('conflict', 'The package that was held is not there any more. Nothing was changed; send it again.');
-  return { approved: held.id, ...(kept ? { upload: kept.id } : {}) };
+  if (!kept) throw new SchoolbellError('conflict', 'The package that was held is not there any more. Nothing was changed; send it again.');
+  return { approved: held.id, upload: kept.id };
 }
 
 /** For a page: the worker imports it. */

@@ -168,7 +168,7 @@ test('changing the source does not stand in the way of a merge that ends at the 
     await recordCollected(tx, estab, 'SchoolData', { rowCount: 1, changed: false });
     changing ??= change(estab, { kind: 'demo' });
     await waits('%component_database%');
-    await tx`insert into import_run (estab, started_at, outcome, version, report) values (${estab}, now(), 'done', 1, '{}')`;
+    await tx`insert into import_run (estab, started_at, outcome, version, report, kind) values (${estab}, now(), 'done', 1, '{}', 'upload')`;
   });
   await changing;
 });

@@ -24,21 +24,15 @@ export function renderProblemsCsv(db: Db, estab: string, { id, report }: ImportR
   return Readable.from(render(db, estab, id, report.problems, report.problemsTotal), { objectMode: false });
 }
 
-/** A report from before all of them were kept has the first of them. */
 async function* render(db: Db, estab: string, run: string, listed: readonly Problem[], total: number): AsyncGenerator<string> {
   let [count, text] = [0, byteOrderMark + renderCsvRow(header)];
-  for await (const fault of readFaults(db, estab, run)) {
+  for await (const fault of readFaults(db, estab, run, listed)) {
     text += renderProblem(fault);
     count += 1;
     if (count % rowsAtOnce > 0) continue;
     yield text;
     text = '';
   }
-  if (count === 0)
-    for (const problem of listed) {
-      text += renderProblem(problem);
-      count += 1;
-    }
   if (total > count) text += renderCsvRow([`and ${total - count} more, which were not kept`]);
   yield text;
 }

@@ -4,26 +4,24 @@ import { readDatabases, type ComponentDatabase } from './component-databases.ts'
 import type { ImportKind } from './connector.ts';
 import { shownImports } from './faults.ts';
 import { findHeld, listLosses, type HeldImport, type Loss } from './held.ts';
-import { emptyReport, type ImportReport } from './import-report.ts';
+import type { ImportReport } from './import-report.ts';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
-/** A report from before there were groups has none. */
-export type Report = Omit<ImportReport, 'faults'> & { faults?: ImportReport['faults'] };
 export type ImportRun = {
   id: string;
   at: Date;
-  kind: ImportKind | null;
+  kind: ImportKind;
   partial: boolean;
   decision: 'approved' | 'discarded' | 'replaced' | null;
   decidedAt: Date | null;
   startedAt: Date;
   provider: string | null;
-  report: Report;
+  report: ImportReport;
 };
 /** A line of the list of imports. */
 export type ListedRun = Pick<ImportRun, 'id' | 'at' | 'kind' | 'decision'> & {
-  outcome: Report['outcome'];
+  outcome: ImportReport['outcome'];
   overtaken: boolean;
   added: number;
   changed: number;
@@ -79,7 +77,7 @@ const listed = (sql: Sql) => sql`
   report ? 'leaversUnreported' as "leaversUnreported"`;
 
 /** version: what the roster was at when it had ended. */
-export type PagedRun = ListedRun & { startedAt: Date; version: number | null };
+export type PagedRun = ListedRun & { startedAt: Date; version: number };
 
 const uuid = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i;
 
@@ -93,18 +91,14 @@ export async function listImports(sql: Sql, estab: string, { before, most }: { b
 }
 
 function number(sql: Sql, name: 'added' | 'changed' | 'removed' | 'rejected' | 'problemsTotal') {
-  return sql`coalesce((report ->> ${name})::int, 0) as ${sql(name)}`;
+  return sql`(report ->> ${name})::int as ${sql(name)}`;
 }
 
 async function findRun(sql: Sql, estab: string, id: string): Promise<ImportRun | undefined> {
-  const [row] = await sql<(Omit<ImportRun, 'report'> & Pick<Report, 'outcome'> & { version: number | null; report: Partial<Report> })[]>`
-    select id, finished_at as at, started_at as "startedAt", kind, provider, partial, decision, decided_at as "decidedAt", outcome, version, report
+  const [run] = await sql<ImportRun[]>`
+    select id, finished_at as at, started_at as "startedAt", kind, provider, partial, decision, decided_at as "decidedAt", report
     from import_run where estab = ${estab} and id::text = ${id}`;
-  if (!row) return undefined;
-  // One from before something was counted is shown all the same.
-  const { faults: _, ...nothing } = emptyReport(estab);
-  const { outcome, version, report, ...run } = row;
-  return { ...run, report: { ...nothing, outcome, version: version ?? 0, ...report } };
+  return run;
 }
 
 export async function requireRun(db: Db, estab: string, id: string): Promise<ImportRun> {

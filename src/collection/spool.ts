@@ -1,8 +1,7 @@
 // In charge of what must lie on disk for a moment: private files under DATA_DIR that have no name, so that whatever ends
 // the process takes them along. Between being made and losing its name a file is empty; such ones are swept away.
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, open, readdir, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { explainFileFault } from '../environment-fault.ts';
@@ -21,7 +20,6 @@ export type SpoolFile = {
 };
 
 const pieceBytes = 256 * 1024;
-const longestUploadMs = 3_600_000;
 
 const folderOf = (dataDir: string) => join(dataDir, 'spool');
 
@@ -47,12 +45,6 @@ function explained<T>(folder: string, work: () => Promise<T>): Promise<T> {
 /** What was left by a process that ended between two lines; safe at any time. */
 export async function sweepSpool(dataDir: string): Promise<void> {
   for (const name of await namesIn(folderOf(dataDir))) await rm(join(folderOf(dataDir), name), { force: true, recursive: true });
-  // The version before put uploads into the temporary folder, where others' things lie too, and may still be using one.
-  for (const name of (await namesIn(tmpdir())).filter((one) => one.startsWith('schoolbell-upload-'))) {
-    const found = await stat(join(tmpdir(), name)).catch(() => undefined);
-    const own = found?.uid === process.getuid?.() && Date.now() - (found?.mtimeMs ?? 0) > longestUploadMs;
-    if (own) await rm(join(tmpdir(), name), { force: true, recursive: true }).catch(() => {});
-  }
 }
 
 const namesIn = (folder: string) => readdir(folder).catch((): string[] => []);

@@ -59,7 +59,7 @@ export const importCommands: readonly Command[] = [
       if (more.length > 0) throw new SchoolbellError('invalid_request', 'give one import at a time');
       const run = await requireRun(db, known, id);
       if (given.options.problems === true) return { data: await listFaults(db, known, run), lines: [await writeProblems(db, known, run)] };
-      const { outcome, added, changed, removed, unchanged, rejected, version, faults = [], words = [] } = run.report;
+      const { outcome, added, changed, removed, unchanged, rejected, version, faults, words = [] } = run.report;
       return {
         data: run,
         lines: [
@@ -144,11 +144,10 @@ async function findLeaving(db: Db, estab: string, run: string, asked: LeavingAsk
   }
 }
 
-/** A report from before all of them were kept has the first of them. */
-async function listFaults(db: Db, estab: string, { id, report }: ImportRun): Promise<readonly Problem[]> {
+async function listFaults(db: Db, estab: string, { id, report }: ImportRun): Promise<Problem[]> {
   const faults: Problem[] = [];
-  for await (const fault of readFaults(db, estab, id)) faults.push(fault);
-  return faults.length > 0 ? faults : report.problems;
+  for await (const fault of readFaults(db, estab, id, report.problems)) faults.push(fault);
+  return faults;
 }
 
 /** For a file that somebody sends it to: a terminal needs no mark of its bytes. */

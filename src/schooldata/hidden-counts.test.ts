@@ -74,7 +74,8 @@ test('marks are counted only for an application with Attendance', async () => {
 
 test('a caller without Attendance is not told how many marks were left out', async () => {
   await service.db`update component_database set status = 'OK', message = 'left out: 12 marks' where estab = 'S1' and name = 'Attendance'`;
-  const told = async (client: Client) => (await readJson<Status>(client, 'Databases')).DBStatus.find(({ DatabaseName }) => DatabaseName === 'Attendance')?.Message;
+  const told = async (client: Client) =>
+    (await readJson<Status>(client, 'Databases')).DBStatus.find(({ DatabaseName }) => DatabaseName === 'Attendance')?.Message;
   assert.deepEqual([await told(all), await told(school)], ['left out: 12 marks', null]);
 });
 

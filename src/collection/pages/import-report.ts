@@ -6,8 +6,8 @@ import { formatCount, formatMany } from '../../http/pages/figures.ts';
 import { renderTable } from '../../http/pages/table.ts';
 import type { ForeignWord } from '../foreign-words.ts';
 import type { Fault, Problem } from '../problem.ts';
-import type { ImportRun, Report } from '../source-view.ts';
-import { describeIgnored, renderSentence } from '../import-report.ts';
+import { describeIgnored, renderSentence, type ImportReport } from '../import-report.ts';
+import type { ImportRun } from '../source-view.ts';
 import { describeOutcome } from './import-words.ts';
 
 const shownFaults = 100;
@@ -22,7 +22,7 @@ ${report.outcome === 'done' && renderChanges(report)} ${report.problemsTotal > 0
 ${report.words && renderWords(report.words)} ${renderIgnored(report)}`;
 }
 
-function renderIgnored(report: Report): Html | undefined {
+function renderIgnored(report: ImportReport): Html | undefined {
   const lines = describeIgnored(report);
   return lines.length === 0 ? undefined : html`<ul id="ignored">${lines.map((line) => html`<li>${renderSentence(line)}</li>`)}</ul>`;
 }
@@ -43,7 +43,7 @@ function renderWords(words: readonly ForeignWord[]): Html {
   });
 }
 
-function renderChanges({ added, changed, removed, unchanged, rejected }: Report): Html {
+function renderChanges({ added, changed, removed, unchanged, rejected }: ImportReport): Html {
   const counts: readonly (readonly [string, number])[] = [
     ['new', added],
     ['changed', changed],
@@ -55,8 +55,7 @@ function renderChanges({ added, changed, removed, unchanged, rejected }: Report)
 }
 
 function renderFaults({ report }: ImportRun, path: string): Html {
-  const { problems, problemsTotal } = report;
-  const faults = report.faults ?? groupsOf(problems);
+  const { problems, problemsTotal, faults } = report;
   const shown = faults.slice(0, shownFaults);
   const none = html`<span class="quiet">–</span>`;
   return html`<h3>${formatMany(problemsTotal, 'problem')}</h3>
@@ -96,11 +95,6 @@ function renderPlaces(fault: Fault, problems: readonly Problem[]): HtmlValue {
 function renderValue(value: string | null): Html | undefined {
   if (value === null) return undefined;
   return html`: ${value === '' ? html`<span class="quiet">empty</span>` : html`<code>${value}</code>`}`;
-}
-
-/** As a report had them before it counted them. */
-function groupsOf(problems: readonly Problem[]): Fault[] {
-  return problems.map(({ file, column, rule, line }) => ({ file, column, rule, count: 1, dependants: 0, lines: line === null ? [] : [line] }));
 }
 
 /** Where an uploaded package lay on the server is of no use to anybody. */

@@ -1,10 +1,11 @@
 // Labels and sentences that pages show about an import: its origin, its outcome and the deletions that it would cause.
+import type { ImportKind } from '../connector.ts';
 import type { Loss } from '../held.ts';
 import type { ListedRun } from '../source-view.ts';
 import { formatMany } from '../../http/pages/figures.ts';
 import { describeCollection } from './database-words.ts';
 
-const kinds: Readonly<Record<string, string>> = {
+const kinds: Readonly<Record<ImportKind, string>> = {
   upload: 'Upload',
   command: 'By the operator',
   folder: 'Folder',
@@ -12,9 +13,7 @@ const kinds: Readonly<Record<string, string>> = {
   demo: 'Demonstration',
 };
 
-export function describeKind(kind: string | null): string {
-  return kind === null ? 'Not recorded' : (kinds[kind] ?? kind);
-}
+export const describeKind = (kind: ImportKind) => kinds[kind];
 
 type Tone = 'good' | 'wait' | 'bad' | 'off';
 
@@ -32,7 +31,8 @@ export function describeOutcome({ outcome, overtaken, decision, rejected, leaver
     if (decision === 'approved')
       return { badge: 'Approved', tone: 'off', text: 'This import waited for approval and was approved. Its result is listed as a separate import.' };
     if (decision === 'discarded') return { badge: 'Discarded', tone: 'off', text: 'This import waited for approval and was discarded. Nothing was changed.' };
-    if (decision === 'replaced') return { badge: 'Replaced', tone: 'off', text: 'This import waited for approval until a newer one replaced it. Nothing was changed.' };
+    if (decision === 'replaced')
+      return { badge: 'Replaced', tone: 'off', text: 'This import waited for approval until a newer one replaced it. Nothing was changed.' };
     return { badge: 'Waits for approval', tone: 'wait', text: 'All records were read. Nothing changes until the import is approved.' };
   }
   if (rejected > 0)
