@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { EnvironmentFault } from '../environment-fault.ts';
 import { SchoolbellError } from '../errors.ts';
 import { readOrMakeSecret } from '../secret-file.ts';
 import { adviceForUnreleased } from './migrations.ts';
@@ -33,6 +34,18 @@ export function readOrCreatePasswords(dataDir: string, cluster: string | undefin
     );
   const passwordOf = (role: DatabaseRole) => readOrMakeSecret(fileOf(role), () => randomBytes(24).toString('hex'));
   return { superuser: passwordOf('superuser'), owner: passwordOf('owner'), serving: passwordOf('serving') };
+}
+
+/** Statements quote the passwords as they are, and an error of PostgreSQL may quote a part of a statement. */
+export function requirePlainPasswords(passwords: RolePasswords): void {
+  const strange = Object.entries(passwords).filter(([, password]) => !/^[\w-]+$/.test(password)).map(([role]) => passwordFiles[role as DatabaseRole]);
+  if (strange.length > 0)
+    throw new EnvironmentFault(`DATA_DIR: ${strange.join(' and ')} holds other characters than letters and digits. Remove it, and a new one is made`);
+}
+
+/** Removes the passwords from the output of a program: a statement that fails is printed whole. */
+export function hidePasswords(output: string, passwords: RolePasswords): string {
+  return Object.values(passwords).reduce((text, password) => text.replaceAll(password, '…'), output);
 }
 
 /**

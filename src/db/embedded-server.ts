@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { placeOfDataDir } from '../data-dir.ts';
 import { EnvironmentFault, explainProgramFault } from '../environment-fault.ts';
 import { handOver, type Place } from './embedded-place.ts';
-import { renderRoleSetup, roleNames, type RolePasswords } from './embedded-roles.ts';
+import { hidePasswords, renderRoleSetup, requirePlainPasswords, roleNames, type RolePasswords } from './embedded-roles.ts';
 
 /** Without a locale, macOS looks one up in a thread that PostgreSQL does not allow. */
 const serverEnvironment = { LC_ALL: 'C' };
@@ -18,6 +18,7 @@ const shownLogLines = 5;
 const stopMs = { fast: 12_000, atOnce: 3_000 } as const;
 
 export function makeCluster(place: Place, passwords: RolePasswords, dataDir: string): void {
+  requirePlainPasswords(passwords);
   // A kill in the middle leaves only the half-made folder. Its initdb may still be at work, so each has a folder of its own.
   const half = `${place.cluster}.new-${process.pid}`;
   rmSync(half, { recursive: true, force: true });
@@ -29,7 +30,7 @@ export function makeCluster(place: Place, passwords: RolePasswords, dataDir: str
   const run = (program: string, args: readonly string[], input = '') => {
     const options = { ...identity(place), encoding: 'utf8', env: serverEnvironment, cwd: half, input } as const;
     const { status, error, stderr } = spawnSync(path.join(place.programs, 'bin', program), args, options);
-    if (status !== 0) throw explainProgramFault(program, error?.message ?? stderr.trim(), placeOfDataDir(dataDir));
+    if (status !== 0) throw explainProgramFault(program, hidePasswords(error?.message ?? stderr.trim(), passwords), placeOfDataDir(dataDir));
   };
   try {
     run('initdb', ['-D', half, '-U', roleNames.superuser, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--encoding=UTF8', '--locale=C']);
