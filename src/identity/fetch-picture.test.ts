@@ -1,9 +1,12 @@
 // Pictures that cannot be had or cannot be used: each answer says which, and nothing of a file passes into a code.
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
+import { keepLog } from '../../test/log-lines.ts';
 import { badPictures, goodPictures, servePictures } from '../../test/pictures.ts';
 import { parseAllowList } from '../http/address-guard.ts';
+import { envelopeShape } from '../http/error-shape.ts';
 import { createOutbound, type Outbound } from '../http/outbound.ts';
+import { createServer } from '../http/server.ts';
 import { pictureLimits } from './fetch-picture.ts';
 import { generateQrCode, type QrFormat } from './qr-code.ts';
 import type { QrType } from './parse-qr-request.ts';
@@ -82,6 +85,17 @@ suite('a picture that is fetched', () => {
     for (const url of bad) await assert.rejects(generate(url), { code: 'invalid_request', message: /^"centerImageUrl" cannot be called: (The URL|Port)/ }, url);
     await assert.rejects(generate('http://127.0.0.1:65534/'), { code: 'unprocessable', message: /connection_refused/ });
     await assert.rejects(generate('http://no-such-host.invalid/'), { code: 'unprocessable', message: /could not be fetched/ });
+  });
+
+  test('the log of an address that is not called has neither its user nor its query', async () => {
+    const log = keepLog();
+    const app = createServer({ logLevel: 'info', logTo: log, trustProxy: [], shapeFor: () => envelopeShape });
+    after(() => app.close());
+    app.get('/code', () => generate('http://10.0.0.1/a.png?signature=5ec2e7'));
+    app.get('/other', () => generate('http://ada:5ec2e7@example.org/a.png'));
+    for (const path of ['/code', '/other']) assert.equal((await app.inject(path)).statusCode, 400);
+    assert.deepEqual(log.lines().flatMap(({ detail }) => detail ?? []), ['http://10.0.0.1/a.png', 'http://example.org/a.png']);
+    assert.doesNotMatch(log.text(), /5ec2e7/);
   });
 
   test('an SVG holds pixels that were made anew, and no script', async () => {

@@ -1,5 +1,6 @@
 // In charge of getting a caller's picture: fetched under the address guard, judged by its bytes and not by its name or
 // header, and made into clean pixels of the size that is needed, so that nothing of the file itself is passed on.
+import { plainAddress } from '../access/plain-addresses.ts';
 import { SchoolbellError } from '../errors.ts';
 import { maxUrlCharacters } from '../http/address-guard.ts';
 import type { Outbound, OutboundLimits, OutboundResult } from '../http/outbound.ts';
@@ -41,7 +42,7 @@ export async function fetchPicture(outbound: Outbound, url: string): Promise<Buf
 
 function requireFetched({ error, status }: OutboundResult, url: string): void {
   if (error?.class === 'invalid_url' || error?.class === 'blocked_address') {
-    throw new SchoolbellError('invalid_request', `"centerImageUrl" cannot be called: ${error.message}`, { detail: url.slice(0, maxUrlCharacters) });
+    throw new SchoolbellError('invalid_request', `"centerImageUrl" cannot be called: ${error.message}`, { detail: plainAddress(url.slice(0, maxUrlCharacters)) });
   }
   if (error?.class === 'body_too_large') throw unusable(`it has more than ${mebibytes} MiB`);
   if (error) throw unusable(`it could not be fetched (${error.class}: ${error.message})`);

@@ -123,6 +123,11 @@ const faults: [name: string, misbehave: Misbehaviour, words: RegExp, more?: More
     users((reply) => Object.assign(reply, { status: 400, body: 'limit is too\r\nlarge' })),
     /refused to give users \(400\): limit is too large/,
   ],
+  [
+    'repeats the token that it refuses',
+    users((reply) => Object.assign(reply, { status: 400, body: '{"headers":{"authorization":"Bearer ab.c-d_e=="}}' })),
+    /refused to give users \(400\): {"headers":{"authorization":"Bearer …"}}$/,
+  ],
   ['is out of order for ever', users((reply) => void (reply.status = 503)), /out of order at present \(503\); it was tried 4 times/, { waits: 3 }],
   ['is too busy for ever', users((reply) => void (reply.status = 429)), /called less often \(429\)/, { waits: 3 }],
   ['drops the connection in the middle', walked((reply) => void (reply.end = 'broken')), /broke off in the middle of an answer/, { waits: 3 }],

@@ -57,6 +57,9 @@ function describeRefusal(url: string, collection: CollectionName, { status, head
     return refuse(`The provider has moved ${collection} (${status}) to ${headers.location?.slice(0, 200) ?? 'an unnamed place'}. Enter its new address.`);
   const said = headers['content-type']?.startsWith('text/html')
     ? ''
-    : cutText(body.toString().replace(/[^\x20-\x7e\u00a0-\uffff]+/g, ' '), 200).trim();
+    : cutText(hideCredentials(body.toString()).replace(/[^\x20-\x7e\u00a0-\uffff]+/g, ' '), 200).trim();
   return new MisError('Error', `The provider refused to give ${collection} (${status})${said === '' ? '.' : `: ${said}`}`);
 }
+
+/** Some providers repeat the Authorization header of a request that they refuse. */
+const hideCredentials = (text: string) => text.replaceAll(/\b(Bearer|Basic)\s+[\w.~+/=-]+/gi, '$1 …');
