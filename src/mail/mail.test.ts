@@ -165,6 +165,13 @@ test('a worker that died after sending has nothing left to send', async () => {
   assert.deepEqual([outcome.success, outcome.state, receiver.mails.length], [true, 'done', 0]);
 });
 
+test('a worker that may have lost the work sends nothing', async () => {
+  const mailing = createMailing(db, { smtpUrl: receiver.url, from });
+  const outcome = await mailing.run(work(), () => false);
+  mailing.close();
+  assert.deepEqual([outcome.state, outcome.errorClass, receiver.mails.length], ['waiting', 'unexpected', 0]);
+});
+
 // ---- Without a server ---------------------------------------------------------------------------------------------
 
 test('without SMTP_URL a mail is kept, and mails shows it in full', async () => {

@@ -3,6 +3,7 @@
 import type { Transporter } from 'nodemailer';
 import type { Db, Sql } from '../db/connect.ts';
 import { enqueue } from '../outbox/enqueue.ts';
+import { notHeld } from '../outbox/leases.ts';
 import { findRetryDelay } from '../outbox/schedule.ts';
 import type { Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
@@ -36,7 +37,7 @@ export function createMailing(db: Db, settings: MailSettings | undefined): Handl
   return {
     longestSeconds,
     isUncuttable: true,
-    async run(work) {
+    async run(work, isHeld = () => true) {
       if (!settings) return { success: true, state: 'done', detail: { kept: true } };
       // A worker that died after sending has taken the text out already.
       if (!work.body) return { success: true, state: 'done', detail: { message: 'was sent before' } };
@@ -44,7 +45,9 @@ export function createMailing(db: Db, settings: MailSettings | undefined): Handl
       const { text, html } = JSON.parse(work.body.toString('utf8')) as { text: string; html: string };
       try {
         opened ??= openTransport(settings);
-        const sent = await send(await opened, { to: { name: '', address: to }, subject, text, html, messageId: `<${work.id}@schoolbell>` });
+        const transport = await opened;
+        if (!isHeld()) return notHeld;
+        const sent = await send(transport, { to: { name: '', address: to }, subject, text, html, messageId: `<${work.id}@schoolbell>` });
         await db`update outbox set body = null where estab = ${work.estab} and id = ${work.id}`;
         return { success: true, state: 'done', detail: { response: sent.response } };
       } catch (error) {

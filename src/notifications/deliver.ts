@@ -6,8 +6,9 @@ import type { Db } from '../db/connect.ts';
 import type { AllowList } from '../http/address-guard.ts';
 import { outboundLimits, type Outbound, type OutboundResult } from '../http/outbound.ts';
 import type { ClaimedWork } from '../outbox/claim.ts';
+import { notHeld } from '../outbox/leases.ts';
 import { findRetryDelay, parseRetryAfter } from '../outbox/schedule.ts';
-import { ownFault, type Outcome } from '../outbox/settle.ts';
+import type { Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
 import { databases } from './databases.ts';
 import { eraseSecret } from './erase-secrets.ts';
@@ -68,14 +69,7 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
         ...(contentType ? { 'content-type': contentType } : {}),
         ...(event === 'test' ? { 'schoolbell-test': 'true' } : {}),
       };
-      if (!isHeld())
-        return {
-          success: false,
-          state: 'waiting',
-          delaySeconds: 0,
-          errorClass: ownFault,
-          detail: { message: 'the worker stood still for so long that another may make this call' },
-        };
+      if (!isHeld()) return notHeld;
       const result = await outbound.call({ method, url, headers, body, ...(work.payload.sealed ? { secret: true } : {}) });
       const answered = judge(work, result, { method, url, headers }, answersFrom, now());
       const judged: Outcome = event === 'test' && answered.state === 'waiting' ? { ...answered, state: 'failed' } : answered;

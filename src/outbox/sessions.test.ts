@@ -13,6 +13,7 @@ import { smallSchool } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
 import { requestCollection } from '../collection/component-databases.ts';
 import { setConnector } from '../collection/connector-settings.ts';
+import { processTag } from '../db/pool.ts';
 import { claimWork } from './claim.ts';
 import { enqueue } from './enqueue.ts';
 import { createDeathWatch, findOwnSession } from './sessions.ts';
@@ -100,11 +101,11 @@ test('only a process without any session on the same server counts as dead', asy
 
   let elapsed = 0;
   const watch = createDeathWatch(db, () => elapsed);
-  /** Looks every second, as a worker does. */
-  const look = async (seconds: number) => {
+  /** Looks every second, as a worker does, or as seldom as a worker whose statements take long. */
+  const look = async (times: number, everyMs = 1_000) => {
     let dead: string[] = [];
-    for (let second = 0; second < seconds; second += 1) {
-      elapsed += 1_000;
+    for (let time = 0; time < times; time += 1) {
+      elapsed += everyMs;
       dead = await watch();
     }
     return dead;
@@ -112,12 +113,32 @@ test('only a process without any session on the same server counts as dead', asy
   assert.deepEqual(await look(10), [], 'its process has other sessions');
   await db`update outbox set claimed_by = 'ended0000'`;
   assert.deepEqual([await look(3), await look(3)], [[], [work.claim]]);
-  elapsed += 60_000;
-  assert.deepEqual(await look(1), [], 'the observer stood still');
+  assert.deepEqual([await look(1, 60_000), await look(3), await look(1)], [[], [], [work.claim]], 'the observer stood still, and counts anew');
+  await db`update outbox set claimed_by = ${processTag}`;
+  assert.deepEqual(await look(1), [], 'it has sessions again');
+  await db`update outbox set claimed_by = 'ended0000'`;
+  assert.deepEqual([await look(2, 3_300), await look(1, 3_300)], [[], [work.claim]], 'with slow looks it is noticed within ten seconds, too');
   await db`update outbox set session_pid = pg_backend_pid() from pg_stat_activity a where a.pid = pg_backend_pid()`;
   assert.deepEqual(await look(10), [work.claim], 'another session has its pid');
   await db`update outbox set session_server_started_at = session_server_started_at - interval '1 hour'`;
   assert.deepEqual(await look(10), [], 'after a failover the lease is the bound');
   await db`update outbox set session_pid = null, session_started_at = null, session_server_started_at = null`;
   assert.deepEqual(await look(10), [], 'without a session the lease is the bound');
+});
+
+test('a worker that sleeps long between looks for work frees the work of an ended one all the same', async () => {
+  await db`delete from outbox`;
+  await db.begin((tx) => enqueue(tx, {
+    estab: 'S', rp: null, kind: 'other', lane: { key: 'left', host: null, width: 1, lasting: true }, payload: {}, body: null,
+  }));
+  let elapsed = 0;
+  // Each look at the clock is a second later, so that nothing has to be waited for.
+  const worker = await startWorker({
+    db, handlers: {}, log: { warn: () => {}, error: () => {} }, pollMs: 3_600_000, elapsedMs: () => (elapsed += 1_000),
+  });
+  await db`update outbox set state = 'running', claim = gen_random_uuid(), lease_until = now() + interval '1 hour', claimed_by = 'ended0000',
+    session_pid = 1, session_started_at = now(), session_server_started_at = pg_postmaster_start_time()`;
+  const lost = async () => (await db`select from outbox_attempt join outbox using (estab, id) where lane = 'left' and error_class = 'worker_lost'`).length;
+  await until('it is freed', async () => (await lost()) === 1);
+  await worker.stop();
 });

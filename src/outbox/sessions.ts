@@ -30,22 +30,26 @@ const hasSessionEnded = (sql: Sql): Fragment => sql`(
 
 /** A live worker that lost its session has a new one, or the others of its process, well before this. */
 const goneMs = 4_000;
-/** Sightings count together only if they follow each other closely: an observer that stood still saw nothing in between. */
-const longestPauseMs = 3_000;
+/** A worker that has not reached the database for this long begins no calls, because others may free its work a second later. */
+export const unseenMs = goneMs - 1_000;
+/** The time between two looks counts as this much at most, because a session may have come and gone meanwhile. */
+const longestStepMs = 2_000;
+/** After a longer pause than this the observer itself stood still, and counts anew. */
+const longestPauseMs = 5_000;
 
 /** Returns a function, to be called about every second, that returns the claims of workers that have had no session for some seconds. */
-export function createDeathWatch(db: Db, elapsedMs: () => number = () => performance.now()): () => Promise<string[]> {
-  const goneSince = new Map<string, number>();
+export function createDeathWatch(db: Db, elapsedMs: () => number): () => Promise<string[]> {
+  let goneFor = new Map<string, number>();
   let lookedAt = -Infinity;
   return async () => {
     const rows = await db<{ claim: string }[]>`select o.claim from outbox o where o.state = 'running' and ${hasSessionEnded(db)}`;
     const at = elapsedMs();
-    if (at - lookedAt > longestPauseMs) goneSince.clear();
+    const passed = at - lookedAt;
     lookedAt = at;
-    const gone = new Set(rows.map(({ claim }) => claim));
-    for (const claim of goneSince.keys()) if (!gone.has(claim)) goneSince.delete(claim);
-    for (const claim of gone) if (!goneSince.has(claim)) goneSince.set(claim, at);
-    return [...goneSince].filter(([, since]) => at - since >= goneMs).map(([claim]) => claim);
+    const before = passed > longestPauseMs ? new Map<string, number>() : goneFor;
+    const lengthen = (ms: number | undefined) => (ms === undefined ? 0 : ms + Math.min(passed, longestStepMs));
+    goneFor = new Map(rows.map(({ claim }) => [claim, lengthen(before.get(claim))]));
+    return [...goneFor].filter(([, ms]) => ms >= goneMs).map(([claim]) => claim);
   };
 }
 

@@ -3,17 +3,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
 import { isDiskFull, isServerGone, isSlow } from '../db/unavailable.ts';
-import { AnotherClaims, claimWork, reclaimExpired, renewLeases, type ClaimedWork } from './claim.ts';
+import { AnotherClaims, reclaimExpired, type ClaimedWork } from './claim.ts';
 import { outboxChannel } from './enqueue.ts';
 import { handBackInTime } from './hand-back.ts';
-import { createDeathWatch, findOwnSession, type WorkerSession } from './sessions.ts';
+import { createLeases } from './leases.ts';
+import { createDeathWatch } from './sessions.ts';
 import { ownFault, settleWork, withoutDetail, type Finished, type Outcome, type Settled } from './settle.ts';
 import { describeWork, tellFailure } from './tell-failure.ts';
 import { backOffAfter, createTroubleLog } from '../db/trouble-log.ts';
 
 /**
- * isHeld: whether nobody else can have taken the work over; asked again before what cannot be taken back. isUncuttable: what is under way when
- * the worker ends goes on until the process does; so it is left to its lease.
+ * isHeld: whether no other worker can have taken the work over; a handler asks it right before each call that cannot be undone. isUncuttable: a
+ * call that is under way when the worker ends goes on until the process does; so it is left to its lease.
  */
 export type Handler = { run(work: ClaimedWork, isHeld?: () => boolean): Promise<Outcome>; longestSeconds: number; isUncuttable?: true };
 export type Handlers = Readonly<Record<string, Handler>>;
@@ -29,6 +30,8 @@ export type WorkerOptions = {
   longestEndMs?: number;
   /** Ends what is still under way then, so that nothing of it happens after it is handed back. */
   cut?: () => Promise<unknown>;
+  /** The clock of leases and of the death watch; tests pass their own. */
+  elapsedMs?: () => number;
 };
 /** tries: how often it could not be written; busy: how often its lane was. */
 type Unsettled = Finished & { tries: number; busy: number; settled: () => void };
@@ -56,6 +59,8 @@ const settleAgainMs = 500;
 const laneBusyMs = { first: 2, longest: 100 } as const;
 /** After a time without the database, its workers say what they did before anybody takes them for dead. */
 const graceMs = 10_000;
+/** Time between two looks at the sessions of all workers, its own among them. */
+const watchMs = 1000;
 /** Longer than a claim or a settle usually takes. */
 const soonMs = 50;
 /** Another worker is claiming: asked again after the first, then after twice as long, up to the longest. */
@@ -65,15 +70,14 @@ const defaultLongestEndMs = 10_000;
 
 export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerOptions): Promise<Worker> {
   const { leaseSeconds = defaultLeaseSeconds, pollMs = defaultPollMs, longestEndMs = defaultLongestEndMs } = limits;
+  const { elapsedMs = () => performance.now() } = limits;
   const longest = Math.max(...Object.values(handlers).map((handler) => handler.longestSeconds));
   // A lease that ends while its call still runs would let another worker make the same call.
   if (leaseSeconds < longest + 5)
     throw new Error(`a lease of ${leaseSeconds} s is too short for work that takes up to ${longest} s; it needs ${longest + 5} s`);
   const running = new Set<Promise<void>>();
-  const findDead = createDeathWatch(db);
-  let session: WorkerSession | undefined;
-  /** Until when each is this worker's, by its own clock, which goes on while the process stands still. */
-  const held = new Map<ClaimedWork, number>();
+  const findDead = createDeathWatch(db, elapsedMs);
+  const leases = createLeases(db, leaseSeconds, elapsedMs);
   const finished: Unsettled[] = [];
   const stopping = new AbortController();
   const givenUp = new AbortController();
@@ -83,7 +87,7 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
   let claiming: Promise<unknown> | undefined;
   let troubledAt = -graceMs;
   const troubles = createTroubleLog(log);
-  let reclaimedAt = -pollMs;
+  let watching: Promise<unknown> | undefined;
 
   async function loop(): Promise<void> {
     let failures = 0;
@@ -104,13 +108,6 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
       });
       failures = failed ? failures + 1 : 0;
       if (failed) longestMs = backOffAfter(failed.error, failures, pollMs);
-      if (performance.now() - Math.max(troubledAt + graceMs, reclaimedAt + pollMs / 2) >= 0) {
-        reclaimedAt = performance.now();
-        await attempt('work of ended workers cannot be freed', async () => {
-          await refreshSession();
-          await reclaimExpired(db, [...held.keys()], await findDead());
-        });
-      }
       await sleep(longestMs);
     }
   }
@@ -118,30 +115,27 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
   /** Undefined while another worker claims. */
   async function claim(most: number): Promise<ClaimedWork[] | undefined> {
     await orSoon(settling);
-    const until = leaseEnd();
-    const claimed = claimWork(db, leaseSeconds, most, running.size >= littleRoom, session).catch(onlyIfTaken);
+    const claimed = leases.claim(most, running.size >= littleRoom).catch(onlyIfTaken);
     claiming = claimed;
     const works = await claimed.finally(() => (claiming = undefined));
-    if (!stopping.signal.aborted) for (const work of works ?? []) start(work, until);
-    else await giveBack(works ?? [], { begun: false });
+    if (!stopping.signal.aborted) for (const work of works ?? []) start(work);
+    else {
+      for (const work of works ?? []) leases.delete(work);
+      await giveBack(works ?? [], { begun: false });
+    }
     return works;
   }
 
-  const leaseEnd = () => performance.now() + leaseSeconds * 1000;
-  const isHeld = (work: ClaimedWork) => !givenUp.signal.aborted && performance.now() < (held.get(work) ?? 0);
-
-  async function renew(): Promise<void> {
-    const until = leaseEnd();
-    const renewed = await renewLeases(db, leaseSeconds, [...held.keys()], session);
-    for (const work of held.keys()) if (renewed.has(work.id)) held.set(work, until);
-  }
-
-  /** Tells the other workers by which session this one lives, also for work that was claimed under an earlier session. */
-  async function refreshSession(): Promise<void> {
-    const before = session?.startedAt;
-    session = await findOwnSession(db);
-    if (session?.startedAt !== before) await renew();
-  }
+  /** Keeps this worker known as alive, and frees the work of workers that are not. It has a timer of its own, because the loop may be busy. */
+  const watch = () => {
+    watching ??= attempt('work of ended workers cannot be freed', async () => {
+      await leases.refreshSession();
+      const dead = await findDead();
+      if (performance.now() - troubledAt < graceMs) return;
+      if ((await reclaimExpired(db, leases.list(), dead)) > 0) wake();
+    }).finally(() => (watching = undefined));
+    return watching;
+  };
 
   async function attempt(trouble: string, work: () => Promise<unknown>): Promise<{ error: unknown } | undefined> {
     try {
@@ -171,15 +165,10 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
     wake = () => (woken = true);
   }
 
-  function start(work: ClaimedWork, until: number): void {
-    held.set(work, until);
+  function start(work: ClaimedWork): void {
     const handler = handlers[work.kind];
-    // A process that stood still between claiming and this finds its work taken over.
-    if (!isHeld(work)) {
-      held.delete(work);
-      return;
-    }
-    const done = (handler ? handler.run(work, () => isHeld(work)) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
+    const isHeld = () => !givenUp.signal.aborted && leases.isHeld(work);
+    const done = (handler ? handler.run(work, isHeld) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
       .catch((error: unknown): Outcome => {
         const { level, words, baseSeconds } = isServerGone(error) ? goneUnderWork : isSlow(error) ? slowUnderWork : unexpected;
         if (!givenUp.signal.aborted && isDiskFull(error)) troubles.failed('work failed', error, describeWork(work));
@@ -244,7 +233,7 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
   }
 
   function release({ work, settled }: Unsettled): void {
-    held.delete(work);
+    leases.delete(work);
     settled();
   }
 
@@ -265,20 +254,24 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
     return undefined;
   });
   const renewal = setInterval(
-    () => void attempt('leases could not be renewed', renew),
+    () => void attempt('leases could not be renewed', leases.renew),
     (leaseSeconds * 1000) / 3,
   );
-  await attempt('the session of this worker cannot be found', refreshSession);
+  const watches = setInterval(() => void watch(), watchMs);
+  await watch();
   const looping = loop();
   return {
     async stop() {
       stopping.abort();
       wake();
-      await Promise.race([looping.then(() => Promise.all(running)), pause(longestEndMs, undefined, { ref: false })]);
+      const ended = looping.then(() => Promise.all(running)).then(() => watching);
+      await Promise.race([ended, pause(longestEndMs, undefined, { ref: false })]);
       givenUp.abort();
-      if (held.size > 0) {
+      clearInterval(watches);
+      const held = leases.list();
+      if (held.length > 0) {
         await cut?.();
-        await giveBack([...held.keys()].filter(({ kind }) => !handlers[kind]?.isUncuttable), { begun: true });
+        await giveBack(held.filter(({ kind }) => !handlers[kind]?.isUncuttable), { begun: true });
       }
       clearInterval(renewal);
       await listening?.unlisten();

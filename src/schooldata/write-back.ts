@@ -10,6 +10,7 @@ import { readClock } from '../db/clock.ts';
 import type { Db, Fragment, Tx } from '../db/connect.ts';
 import { announceChange } from '../notifications/announce.ts';
 import { holdsClaim, type ClaimedWork } from '../outbox/claim.ts';
+import { notHeld } from '../outbox/leases.ts';
 import { ownFault, type Outcome } from '../outbox/settle.ts';
 import { wakeWork } from '../outbox/wake.ts';
 import type { Handler } from '../outbox/worker.ts';
@@ -31,7 +32,7 @@ export function createWriteback(parts: ConnectorParts): Handler {
   const oneByOne = createQueues();
   return {
     longestSeconds: longestStepSeconds,
-    async run(work) {
+    async run(work, isHeld = () => true) {
       const turn = await takeTurn(db, work.estab, String(work.payload.trackingId));
       if (!turn) return { success: true, state: 'done', detail: { message: 'was settled before' } };
       if ('after' in turn) {
@@ -40,7 +41,8 @@ export function createWriteback(parts: ConnectorParts): Handler {
       }
       if (turn.undoOf !== null) await leaveChanged(db, work.estab, turn);
       const marks = await selectPending(db, work.estab, turn.trackingId);
-      const ended = await write(parts, work.estab, turn, marks);
+      const ended = await write(parts, work.estab, turn, marks, isHeld);
+      if (!ended) return notHeld;
       if ('retrySeconds' in ended) return wait(ended.retrySeconds, forMis, 'mis', { message: ended.message });
       const finished = await oneByOne(work.estab, () => db.begin((tx) => finish(tx, work, turn, marks, ended)));
       return finished
@@ -96,12 +98,14 @@ async function selectPending(db: Db, estab: string, trackingId: string): Promise
   return rows.map((row) => ({ ...row, mark: row.mark ?? undefined, minutesLate: row.minutesLate ?? undefined, notes: row.notes ?? undefined }));
 }
 
+/** Undefined if the MIS was not called, because another worker may have freed the work. */
 async function write(
   parts: ConnectorParts,
   estab: string,
   { trackingId, rp, partial, secondsLeft, undoOf }: Turn,
   marks: readonly MarkRow[],
-): Promise<End | { retrySeconds: number; message: string }> {
+  isHeld: () => boolean,
+): Promise<End | { retrySeconds: number; message: string } | undefined> {
   try {
     // What is taken back may be taken back because the application is no longer welcome.
     const [pair] =
@@ -111,6 +115,7 @@ async function write(
     if (!pair) throw new MisError('Error', 'the school no longer lets the application enter marks', { later: false });
     const connector = await openConnector(parts, estab);
     if (!connector?.writeMarks) throw new MisError('Error', "the school's connector cannot write marks", { later: false });
+    if (!isHeld()) return undefined;
     const rejections = await connector.writeMarks({ trackingId, partial, marks });
     return rejections.length > 0 && !partial
       ? { status: 'Rejected', message: 'the MIS did not take the marks; nothing was written', rejections }
