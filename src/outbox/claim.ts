@@ -1,6 +1,5 @@
 // In charge of taking work out of the outbox: in batches, fairly between lanes, within the limits per lane and host,
 // under a lease and a claim that fences what is said about it later. The clock is the database's.
-import { randomUUID } from 'node:crypto';
 import type { Db, Fragment, Sql } from '../db/connect.ts';
 import { processTag } from '../db/pool.ts';
 import { heldLanes, holdLanes } from './held-lanes.ts';
@@ -19,6 +18,7 @@ export type ClaimedWork = {
   /** How many attempts of the schedule were made before, and how many that do not count. */
   attempts: number;
   forgiven: number;
+  /** Of this one piece of work: what ends or fences a claim concerns no other that was claimed in the same batch. */
   claim: string;
   /** The database's clock when this was claimed, in seconds. */
   claimedAt: number;
@@ -35,7 +35,6 @@ export class AnotherClaims extends Error {}
 
 /** healthyOnly: leave out lanes that have failed lately, when there is little room left. session: of the worker, by which others notice its death. */
 export async function claimWork(db: Db, leaseSeconds: number, most: number, healthyOnly = false, session?: WorkerSession): Promise<ClaimedWork[]> {
-  const claim = randomUUID();
   const [[turn], claimed] = await db.together(
     // One claim at a time, so that the limits hold exactly over all workers; it takes about a millisecond. The lanes are
     // locked before the statement that reads their rows begins: what is put into these lanes is either seen by it, or
@@ -86,7 +85,7 @@ export async function claimWork(db: Db, leaseSeconds: number, most: number, heal
         where lane.key = roomy.key
           and (coalesce(taken.count, 0) >= roomy.free or not exists (select from candidate where host_rank > host_free and candidate.key = roomy.key))
       )
-      update outbox o set state = 'running', claim = ${claim}, lease_until = now() + make_interval(secs => ${leaseSeconds}), claimed_at = now(),
+      update outbox o set state = 'running', claim = gen_random_uuid(), lease_until = now() + make_interval(secs => ${leaseSeconds}), claimed_at = now(),
         claimed_by = ${processTag}, ${setSession(db, session)}
       from picked where o.estab = picked.estab and o.id = picked.id
       returning o.estab, o.id, o.rp, o.kind, o.lane, picked.epoch, o.payload, o.body, o.attempts - o.forgiven as attempts, o.forgiven, o.claim,

@@ -13,10 +13,11 @@ import { smallSchool } from '../../test/small-school.ts';
 import { until } from '../../test/until.ts';
 import { requestCollection } from '../collection/component-databases.ts';
 import { setConnector } from '../collection/connector-settings.ts';
+import { connect } from '../db/connect.ts';
 import { processTag } from '../db/pool.ts';
-import { claimWork } from './claim.ts';
+import { claimWork, holdsClaim, reclaimExpired } from './claim.ts';
 import { enqueue } from './enqueue.ts';
-import { createDeathWatch, findOwnSession } from './sessions.ts';
+import { createDeathWatch, findOwnSession, markTransaction } from './sessions.ts';
 import { startWorker } from './worker.ts';
 
 const database = await useDatabase();
@@ -141,4 +142,23 @@ test('a worker that sleeps long between looks for work frees the work of an ende
   const lost = async () => (await db`select from outbox_attempt join outbox using (estab, id) where lane = 'left' and error_class = 'worker_lost'`).length;
   await until('it is freed', async () => (await lost()) === 1);
   await worker.stop();
+});
+
+test('a transaction under a claim is not ended when the lease of other work of the same batch is over', async () => {
+  await db`delete from outbox`;
+  await db.begin(async (tx) => {
+    for (const key of ['healthy', 'lost'])
+      await enqueue(tx, { estab: 'S', rp: null, kind: 'other', lane: { key, host: null, width: 1, lasting: true }, payload: {}, body: null });
+  });
+  const batch = await claimWork(db, 60, 2);
+  assert.equal(batch.length, 2);
+  const own = connect(database.servingUrl ?? database.url, { max: 1, name: 'merging' });
+  const healthy = batch.find(({ lane }) => lane === 'healthy') ?? assert.fail();
+  await own.begin(async (tx) => {
+    await markTransaction(tx, healthy);
+    await db`update outbox set lease_until = now() - interval '1 second' where lane = 'lost'`;
+    assert.equal(await reclaimExpired(db), 1);
+    assert.equal(await holdsClaim(tx, healthy), true);
+  });
+  await own.end();
 });

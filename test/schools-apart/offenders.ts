@@ -125,7 +125,7 @@ export const offenders: Offenders = [
         "e27a48763889 select o.claim from outbox o where o.state = 'running' and ( o.session_server_started_at = pg_postma",
       ],
       'src/outbox/claim.ts': [
-        "ea62e203cf35 with due as materialized ( select key, host, width, open_until, epoch from lane where key = any((sel",
+        "5f34c1b4d47a with due as materialized ( select key, host, width, open_until, epoch from lane where key = any((sel",
         "8aabd23ab528 select coalesce(array_agg(e.claim) filter (where (e.state = 'running' and (e.lease_until < now() or",
         "947f19196f74 update outbox set lease_until = now() + make_interval(secs => $n) where state = 'running' and lease_",
         "3502ba501dfb select key from lane where key in (select e.lane from outbox e where (e.state = 'running' and (e.lea",
