@@ -131,6 +131,14 @@ function end(state: Outcome['state'], message: string, ending?: Ending): Outcome
 /** Collects one database now; how it ended stands in its status. Throws MisError when the MIS is in the way. */
 export async function collectDatabase(parts: ConnectorParts, estab: string, database: DatabaseName, how: How): Promise<Trouble | undefined> {
   const { db } = parts;
+  /** Only a worker that still holds the work records how a fetch ended: another one may have ended it well in the meantime. */
+  const record = (write: (tx: Tx) => Promise<void>) => db.begin(async (tx) => {
+    await how.whenBegun?.(tx);
+    await write(tx);
+    await how.beforeCommit?.(tx);
+  });
+  const fail = (status: 'Error' | 'Timeout' | 'Paused', message: string) =>
+    record((tx) => recordFailure(tx, estab, database, status, message));
   if (how.upload !== undefined && (await isImported(db, estab, how.upload))) {
     await forgetUpload(db, estab, how.upload);
     return undefined;
@@ -141,23 +149,18 @@ export async function collectDatabase(parts: ConnectorParts, estab: string, data
     const trouble = database === 'SchoolData' ? await collectRoster(parts, connector, estab, how) : await collectMarks(parts, connector, estab, how);
     // Whatever was wrong with what it said, it answered. Should this be lost, those who wait have their own times.
     if (how.upload === undefined) await db.begin((tx) => tellMisAnswers(tx, estab)).catch(() => {});
-    if (trouble?.overtaken) {
-      await db.begin(async (tx) => {
-        await recordOvertaken(tx, estab, database, trouble.message);
-        await how.beforeCommit?.(tx);
-      });
-    }
+    if (trouble?.overtaken) await record((tx) => recordOvertaken(tx, estab, database, trouble.message));
     // How a roster stands was said together with its report.
-    if (trouble && !trouble.overtaken && database !== 'SchoolData') await fail(db, estab, database, 'Error', trouble.message, how);
+    if (trouble && !trouble.overtaken && database !== 'SchoolData') await fail('Error', trouble.message);
     if (how.upload !== undefined && !trouble?.held) await forgetUpload(db, estab, how.upload);
     return trouble;
   } catch (thrown) {
     const error = how.patient || !isSlowness(thrown) ? thrown : new MisError('Timeout', `the database is too slow: ${thrown.message}`, { cause: thrown });
     if (error instanceof LostClaim || error instanceof RosterFirst || isSlowness(error)) throw error;
-    if (error instanceof NothingToCollect) await recordNothing(db, estab, database, error.message);
-    else if (error instanceof MisError) await fail(db, estab, database, isUndone(error, how) ? 'Paused' : error.status, error.message, how);
+    if (error instanceof NothingToCollect) await record((tx) => recordNothing(tx, estab, database, error.message));
+    else if (error instanceof MisError) await fail(isUndone(error, how) ? 'Paused' : error.status, error.message);
     // What went wrong is more to the point than that it could not be noted.
-    else await fail(db, estab, database, 'Error', 'something went wrong on our side; it will be tried again', how).catch(() => {});
+    else await fail('Error', 'something went wrong on our side; it will be tried again').catch(() => {});
     throw error;
   }
 }
@@ -169,21 +172,6 @@ function isUndone({ cause }: MisError, { approved }: How): boolean {
 
 async function forgetUpload(db: Db, estab: string, upload: string): Promise<void> {
   await db`delete from upload where estab = ${estab} and id = ${upload}`;
-}
-
-/** Only by the worker that still holds the work: another may have ended well meanwhile. */
-async function fail(
-  db: Db,
-  estab: string,
-  database: DatabaseName,
-  status: 'Error' | 'Timeout' | 'Paused',
-  message: string,
-  { beforeCommit }: How,
-): Promise<void> {
-  await db.begin(async (tx) => {
-    await recordFailure(tx, estab, database, status, message);
-    await beforeCommit?.(tx);
-  });
 }
 
 async function collectRoster(

@@ -56,7 +56,7 @@ export type ImportOptions = {
   /** What else follows from it, in its transaction. */
   whenMerged?: (tx: Tx) => Promise<void>;
   takeTurn?: TakeMergeTurn;
-  /** Runs first in the transaction that merges. */
+  /** Runs first in the transaction that merges, and in the one that records a refusal. */
   whenBegun?: (tx: Tx) => Promise<void>;
   /** Throws when the merge must not happen after all. */
   beforeCommit?: (tx: Tx) => Promise<void>;
@@ -108,6 +108,7 @@ async function importOnce(db: Db, openSource: () => Promise<RosterReading>, begu
     const said = await explain(error, read);
     const opened = source;
     return await db.begin(async (tx) => {
+      await begun.options.whenBegun?.(tx);
       const [roster] = await tx<{ version: number }[]>`select version from roster where estab = ${estab}`;
       await stageFaults(tx, run.faults);
       return recordEnd(tx, run, opened, { ...refused, ...said, version: roster?.version ?? 0 }, read);
