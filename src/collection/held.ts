@@ -166,6 +166,11 @@ async function tallyLosses(sql: Sql, estab: string, run: string): Promise<Counte
     select l.collection, r.role, l.loses is not null as stays, count(*)::int as total from ${lossesByRole(sql, estab, run)}`;
 }
 
+/** The remedy for a package that is too large to be stored while its import waits for approval. */
+export const remedyForLargePackage =
+  'split it into several packages, each with some of the files and the others marked absent in manifest.csv, or use a watched folder, which is read ' +
+  'again when its import is approved';
+
 /** A package that was uploaded or given by command is kept while it is held; others are read again. */
 const packageKinds: readonly ImportKind[] = ['upload', 'command'];
 
@@ -177,7 +182,12 @@ export async function approveHeld(tx: Tx, estab: string, seen: string): Promise<
   const held = await decide(tx, estab, 'approved', seen);
   if (!packageKinds.includes(held.kind)) return { approved: held.id };
   const [kept] = await tx<{ id: string }[]>`select id from upload where estab = ${estab} order by created_at desc limit 1`;
-  if (!kept) throw new SchoolbellError('conflict', 'The package that was held is not there any more. Nothing was changed; send it again.');
+  if (!kept)
+    throw new SchoolbellError(
+      'conflict',
+      'This import cannot be approved, because its package is not stored. Nothing was changed. Send the package again. If it is too large to be stored, ' +
+        `${remedyForLargePackage}.`,
+    );
   return { approved: held.id, upload: kept.id };
 }
 

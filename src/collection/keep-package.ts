@@ -6,39 +6,41 @@ import type { Db } from '../db/connect.ts';
 import { openPackage } from './connectors/csv/package.ts';
 import { findHeld } from './held.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
-import { insertPackage, largestUpload } from './uploads.ts';
+import { insertPackage, largestUpload, type UploadLimits } from './uploads.ts';
 
-/** Gives whether it is kept: one that is larger than any upload is not. */
-export async function keepHeldPackage(db: Db, estab: string, path: string, dataDir: string): Promise<boolean> {
+/** Whether the package was stored. `replaced`: another import took the place of this one. */
+export type Keeping = 'kept' | 'too large' | 'replaced';
+
+export async function keepHeldPackage(db: Db, estab: string, path: string, { dataDir, largest = largestUpload }: UploadLimits): Promise<Keeping> {
   const file = await openSpoolFile(dataDir);
   try {
-    await ((await stat(path)).isDirectory() ? packFolder(path, file) : copy(createReadStream(path), file));
-    if (file.size > largestUpload) return false;
+    await ((await stat(path)).isDirectory() ? packFolder(path, file, largest) : copy(createReadStream(path), file, largest));
+    if (file.size > largest) return 'too large';
     return await db.begin(async (tx) => {
       const held = await findHeld(tx, estab);
-      if (held?.kind !== 'command') return false;
+      if (held?.kind !== 'command') return 'replaced';
       await tx`delete from upload where estab = ${estab} and created_at <= ${held.at}`;
       await insertPackage(tx, estab, file, held.at);
-      return true;
+      return 'kept';
     });
   } finally {
     await file.close();
   }
 }
 
-async function packFolder(path: string, file: SpoolFile): Promise<void> {
+async function packFolder(path: string, file: SpoolFile, largest: number): Promise<void> {
   const { default: yazl } = await import('yazl');
   const zip = new yazl.ZipFile();
   const opened = await openPackage(path);
   for (const { name } of opened.files.values()) zip.addFile(`${path}/${name}`, name);
   zip.end();
-  await copy(zip.outputStream, file);
+  await copy(zip.outputStream, file, largest);
 }
 
 /** What is too large is not read to its end. */
-async function copy(bytes: AsyncIterable<unknown>, file: SpoolFile): Promise<void> {
+async function copy(bytes: AsyncIterable<unknown>, file: SpoolFile, largest: number): Promise<void> {
   for await (const chunk of bytes) {
     await file.write(chunk as Buffer);
-    if (file.size > largestUpload) return;
+    if (file.size > largest) return;
   }
 }

@@ -12,8 +12,8 @@ export type Ask = ((question: string) => Promise<string>) | undefined;
 /** `secret` keeps the value out of the audit log. `warning` is printed on standard error if the option is given. */
 export type Option = { value: string | undefined; help: string; required?: true; many?: true; secret?: true; warning?: string };
 export type Given = { options: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>; positionals: readonly string[] };
-/** ask: absent outside a terminal. */
-export type Context = { db: Db; seal: Seal; config: Config; ask?: Ask };
+/** `ask` is absent outside a terminal. `largestUpload`: bytes of the largest package that is stored; 512 MB unless given. */
+export type Context = { db: Db; seal: Seal; config: Config; ask?: Ask; largestUpload?: number };
 
 /** What is printed: `data` with --json, `lines` without. A failure is printed all the same and ends with 1. */
 export type Outcome = { data: unknown; lines: readonly string[]; failed?: string };

@@ -12,6 +12,8 @@ import { fakeSchool, useFakeProvider } from '../../test/fake-provider.ts';
 import { zip } from '../../test/onboarding.ts';
 import { testSecretKey, useService } from '../../test/service.ts';
 import { enrolment, smallSchool, user, type SchoolFiles } from '../../test/small-school.ts';
+import { readConfig } from '../config.ts';
+import { rosterCommands } from './roster.ts';
 
 const service = await useService();
 const { db } = service;
@@ -164,6 +166,43 @@ test('outside a terminal an approval names its import, and every refusal names t
   await assertFails(new RegExp(id), `import approve --estab ${estab}`);
   assert.equal(await active(estab), 41, 'nobody was deleted');
   assert.equal((await json<{ removed: number }>(`import approve --estab ${estab} --import ${id}`)).removed, 62);
+});
+
+test('a package that is too large to be stored cannot be approved: the refusal says so, and the remedies that it names work', async () => {
+  const estab = await newSchool(school(people(40, 'student')));
+  const lost = school([], { enrollments: enrolled });
+  const only = ({ users = [] }: Partial<SchoolFiles>) => csvPackage({ users });
+  const [whole, part] = await Promise.all([zip(csvPackage(lost)), zip(only(lost))]);
+  const path = join(place, 'large.zip');
+  writeFileSync(path, whole);
+  const given = { options: { estab }, positionals: [path] };
+  const command = rosterCommands.find(({ name }) => name === 'import') ?? assert.fail('there is no import command');
+  const imported = (largestUpload: number) => command.run({ db, seal: service.seal, config: readConfig(settings), largestUpload }, given);
+  assert.ok(part.length < whole.length - 1);
+  const { failed = '' } = await imported(whole.length - 1);
+  assert.match(failed, /40 of 40 student.*Nothing was changed\. The package is too large to be stored, so this import cannot be approved\./);
+  assert.match(failed, /split it into several packages.*marked absent in manifest\.csv, or use a watched folder/);
+  assert.match(failed, /school edit --estab \w+ --connector csv --folder/);
+  assert.doesNotMatch(failed, /import approve/);
+  const id = (await waiting(estab)) ?? 'none';
+  await assertFails(/not stored\. Nothing was changed\..*split it into several packages.*watched folder/, `import approve --estab ${estab} --import ${id}`);
+  assert.deepEqual([await waiting(estab), await active(estab)], [id, 41]);
+
+  writeFileSync(path, part);
+  assert.match((await imported(whole.length - 1)).failed ?? '', /import approve --estab/);
+  await json(`import approve --estab ${estab} --import ${await waiting(estab)}`);
+  await json(`import --estab ${estab}`, await write({ enrollments: enrolled }), '--force');
+  assert.deepEqual([await active(estab), await active(estab, 'roster_enrollment')], [1, 2]);
+
+  const folder = await write(school(people(3, 'student')));
+  await json(`school edit --estab ${estab} --connector csv --folder ${folder}`);
+  await db`update outbox set state = 'cancelled', settled_at = now() where estab = ${estab}`;
+  await db`update component_database set refreshing_since = null where estab = ${estab}`;
+  await json(`collect --estab ${estab}`);
+  for (const file of csvPackage(lost).files.values()) writeFileSync(join(folder, file.name), await buffer(await file.open()));
+  await assertFails(/3 of 3 .*student/, `collect --estab ${estab}`);
+  await json(`import approve --estab ${estab} --import ${await waiting(estab)}`);
+  assert.equal(await active(estab), 1);
 });
 
 test('on a terminal the person is shown what would be deleted, and asked', async () => {

@@ -8,9 +8,10 @@ import { packageFiles } from '../collection/connectors/csv/package-files.ts';
 import { exportRoster, type Exported, type ExportOptions } from '../collection/export.ts';
 import { describeWord } from '../collection/foreign-words.ts';
 import { mayBeForced } from '../collection/deletion-guard.ts';
+import { remedyForLargePackage } from '../collection/held.ts';
 import { importRoster } from '../collection/import.ts';
 import { describeIgnored, describeShrinkage, howToApprove, type ImportReport } from '../collection/import-report.ts';
-import { keepHeldPackage } from '../collection/keep-package.ts';
+import { keepHeldPackage, type Keeping } from '../collection/keep-package.ts';
 import type { Fault, Problem } from '../collection/problem.ts';
 import type { Db } from '../db/connect.ts';
 import { explainFileFault } from '../environment-fault.ts';
@@ -39,7 +40,7 @@ export const rosterCommands: readonly Command[] = [
       partial: { value: undefined, help: 'leave out records that break a rule instead of refusing everything' },
       force: { value: undefined, help: 'approve deletions above the limit, but not a loss that leaves none of a kind' },
     },
-    async run({ db, config }, given) {
+    async run({ db, config, largestUpload: largest }, given) {
       const { estab: known, connector } = await requireEstablishment(db, text(given, 'estab'));
       if (connector !== null && connector !== 'csv')
         throw new SchoolbellError(
@@ -59,8 +60,11 @@ export const rosterCommands: readonly Command[] = [
       })
         .catch((error: unknown) => explainImportFault(error, requirePath(given)))
         .finally(progress.end);
-      const kept = report.outcome === 'held' && (await keepHeldPackage(db, known, requirePath(given), config.dataDir));
-      const failed = describeFailure(report, id, kept);
+      const limits = { dataDir: config.dataDir, ...(largest === undefined ? {} : { largest }) };
+      const failed =
+        report.outcome === 'held'
+          ? describeHeldImport(report, id, await keepHeldPackage(db, known, requirePath(given), limits))
+          : describeRefusal(report);
       const going = report.outcome === 'held' ? await describeHeld(db, known) : [];
       const words = (report.words ?? []).map(describeWord);
       return {
@@ -158,15 +162,22 @@ function summary({ added, changed, removed, unchanged, rejected, version }: Impo
   return `added ${added}, changed ${changed}, removed ${removed}, unchanged ${unchanged}, rejected ${rejected}; the roster is at version ${version}`;
 }
 
-/** Explains why an import changed nothing. `kept` is true if the package was stored, so that the import can be approved. */
-function describeFailure(report: ImportReport, id: string, kept: boolean): string | undefined {
-  const { estab: known, outcome, overtaken, unusable, problemsTotal, shrinkage } = report;
+function describeRefusal({ outcome, overtaken, unusable, problemsTotal }: ImportReport): string | undefined {
   // A missing or overtaken package holds no rows that --partial could import.
   const hint = overtaken || unusable ? '' : ' (--partial imports what is right)';
   if (outcome === 'refused') return `refused: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}, nothing was changed${hint}`;
-  if (outcome !== 'held') return undefined;
+  return undefined;
+}
+
+/** Explains why an import waits, and how it can be approved. */
+function describeHeldImport({ estab: known, shrinkage }: ImportReport, id: string, keeping: Keeping): string {
+  const folder = `school edit --estab ${known} --connector csv --folder <path>, then collect --estab ${known}`;
   const ways = [
-    ...(kept ? [howToApprove(known, id)] : ['The package is too large to be stored for an approval']),
+    {
+      kept: howToApprove(known, id),
+      'too large': `The package is too large to be stored, so this import cannot be approved. Instead, ${remedyForLargePackage} (${folder})`,
+      replaced: 'A newer import has taken its place already',
+    }[keeping],
     shrinkage.every(mayBeForced) ? '--force approves it too' : '--force does not approve a loss that leaves none of a kind',
   ];
   return `import ${id} waits for approval: ${describeShrinkage(shrinkage)}. Nothing was changed. ${ways.join('. ')}`;
