@@ -16,9 +16,10 @@ import { settleWork, type Outcome } from '../outbox/settle.ts';
 import { isLive } from '../onboarding/live.ts';
 import { sweepWaits } from '../schooldata/availability.ts';
 import { createCollecting } from './collect.ts';
-import { readDatabases, requestCollection, requestDue, recordWritten } from './component-databases.ts';
+import { readDatabases, requestCollection, requestDue } from './component-databases.ts';
 import type { DatabaseName } from './connector.ts';
 import { setConnector, setDemoMode } from './connector-settings.ts';
+import { recordWritten } from './fetch-outcome.ts';
 
 const service = await useService();
 const { db } = service;

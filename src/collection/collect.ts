@@ -8,11 +8,10 @@ import { markTransaction } from '../outbox/sessions.ts';
 import { ownFault, waitsForApproval, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
 import { countMarks, lockMarks, mergeStagedMarks, rejectUnknownMarks, sealMarks } from './attendance.ts';
-import {
-  installDatabases, readDatabases, recordCollected, recordFailure, recordNothing, recordOvertaken, requestCollection,
-} from './component-databases.ts';
+import { installDatabases, readDatabases, requestCollection } from './component-databases.ts';
 import { MisError, NothingToCollect, type Connector, type DatabaseName } from './connector.ts';
 import { openConnector, type ConnectorParts } from './connector-settings.ts';
+import { recordCollected, recordFailure, recordNothing, recordOvertaken } from './fetch-outcome.ts';
 import { importRoster } from './import.ts';
 import type { OnImportProgress } from './import-progress.ts';
 import { describeTrouble } from './import-report.ts';

@@ -5,9 +5,10 @@ import { SchoolbellError } from '../errors.ts';
 import { collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import type { Changes } from './compare-stage.ts';
-import { recordDropped, requestCollection } from './component-databases.ts';
+import { requestCollection } from './component-databases.ts';
 import type { ImportKind } from './connector.ts';
 import { roleLosses, type Shrinkage } from './deletion-guard.ts';
+import { recordDropped } from './fetch-outcome.ts';
 
 export type HeldImport = { id: string; at: Date; kind: ImportKind; shrinkage: Shrinkage[] };
 /** What would go of one collection, of users of one role; so many as have a name. stays: they would only lose that role. */

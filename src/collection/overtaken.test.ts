@@ -15,10 +15,11 @@ import { createOutbound } from '../http/outbound.ts';
 import { parseAllowList } from '../http/address-guard.ts';
 import { isLive } from '../onboarding/live.ts';
 import { collectDatabase, collectMarks } from './collect.ts';
-import { readDatabases, recordCollected } from './component-databases.ts';
+import { readDatabases } from './component-databases.ts';
 import type { Connector } from './connector.ts';
 import { setConnector } from './connector-settings.ts';
 import { openCsvSource } from './connectors/csv/csv-source.ts';
+import { recordCollected } from './fetch-outcome.ts';
 import { importRoster } from './import.ts';
 
 const service = await useService();

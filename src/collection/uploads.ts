@@ -2,7 +2,8 @@
 // database, because those may be two machines.
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
-import { installDatabases, recordDropped, requestCollection } from './component-databases.ts';
+import { installDatabases, requestCollection } from './component-databases.ts';
+import { recordDropped } from './fetch-outcome.ts';
 import { endHeld } from './held.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
 

@@ -11,7 +11,7 @@ import { lockWaits } from '../../test/lock-waits.ts';
 import { until } from '../../test/until.ts';
 import { date, mark, student, useWriteback } from '../../test/writeback.ts';
 import { sealedAs } from '../access/sealed-as.ts';
-import { recordCollected } from '../collection/component-databases.ts';
+import { recordCollected } from '../collection/fetch-outcome.ts';
 
 const { service, db, addSchool, open } = await useWriteback({ work: false });
 const folder = mkdtempSync(join(tmpdir(), 'schoolbell-collect-'));

@@ -8,9 +8,10 @@ import { until } from '../../test/until.ts';
 import { attendanceCsv, smallPackage, smallSchool, user } from '../../test/small-school.ts';
 import { useService } from '../../test/service.ts';
 import { changeState } from '../access/authorisations.ts';
-import { readDatabases, recordCollected } from '../collection/component-databases.ts';
+import { readDatabases } from '../collection/component-databases.ts';
 import { setConnector } from '../collection/connector-settings.ts';
 import { mostOpenWaits, sweepWaits } from './availability.ts';
+import { recordCollected } from '../collection/fetch-outcome.ts';
 
 type Status = {
   DBStatus: Record<string, unknown>[];

@@ -1,8 +1,8 @@
 // In charge of writing marks to the MIS as durable work: tried every five minutes for an hour and when the MIS answers
 // others again, written once however often it is tried; its outcome, the change of the data and the calls are one transaction.
 import { lockMarks, mergeAuthorsMarks, sealMarks, type Merged } from '../collection/attendance.ts';
-import { recordWritten } from '../collection/component-databases.ts';
 import { MisError, type Rejection } from '../collection/connector.ts';
+import { recordWritten } from '../collection/fetch-outcome.ts';
 import type { MarkRow } from '../collection/mark.ts';
 import { openConnector, type ConnectorParts } from '../collection/connector-settings.ts';
 import { forMis } from '../collection/mis-answers.ts';
