@@ -42,7 +42,8 @@ export async function fetchPicture(outbound: Outbound, url: string): Promise<Buf
 
 function requireFetched({ error, status }: OutboundResult, url: string): void {
   if (error?.class === 'invalid_url' || error?.class === 'blocked_address') {
-    throw new SchoolbellError('invalid_request', `"centerImageUrl" cannot be called: ${error.message}`, { detail: plainAddress(url.slice(0, maxUrlCharacters)) });
+    const detail = plainAddress(url.slice(0, maxUrlCharacters));
+    throw new SchoolbellError('invalid_request', `"centerImageUrl" cannot be called: ${error.message}`, { detail });
   }
   if (error?.class === 'body_too_large') throw unusable(`it has more than ${mebibytes} MiB`);
   if (error) throw unusable(`it could not be fetched (${error.class}: ${error.message})`);
