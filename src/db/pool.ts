@@ -5,7 +5,7 @@ import pg from 'pg';
 import { Histogram } from '../histogram.ts';
 import { clientClass, socketOf } from './client.ts';
 import { isSpread } from './distribution.ts';
-import type { PoolPolicy } from './policies.ts';
+import { isOfReplicas, type PoolPolicy } from './policies.ts';
 import { NotTheServer, type ServerFacts, type Servers } from './servers.ts';
 import { PooledSession } from './session.ts';
 import { DatabaseUnavailable, isServerError, isUnavailable } from './unavailable.ts';
@@ -48,6 +48,8 @@ export class SessionPool {
   /** How long the driver waits for one, before it is looked at what else could be done. */
   readonly #waitMs: number;
   #givenAt = -Infinity;
+  /** When the last session came back whose statements the server had answered. */
+  #answeredAt = -Infinity;
   #ending: Promise<void> | undefined;
 
   constructor(servers: Servers, policy: PoolPolicy) {
@@ -79,6 +81,7 @@ export class SessionPool {
     const observe = () => this.#waits.observe((performance.now() - begun) / 1000);
     for (let tries = 1; ; tries += 1) {
       const { place } = this.#servers;
+      const tryBegun = performance.now();
       try {
         const client = (await this.#pool.connect()) as pg.PoolClient & pg.Client;
         this.#idle.delete(client);
@@ -101,7 +104,8 @@ export class SessionPool {
           if (isRoundOver && !busy) await pause(Math.min(rest, roundMs * Math.min(rounds, mostRounds) * (0.5 + Math.random())));
           continue;
         }
-        const refusal = this.#explain(error as Error, busy ? performance.now() - begun : undefined);
+        const isOnlySlow = !busy && this.#isOnlySlow(tryBegun);
+        const refusal = isOnlySlow ? this.#explainSlowOpening(error) : this.#explain(error as Error, busy ? performance.now() - begun : undefined);
         this.#refused[refusal.why === 'busy' ? 'busy' : 'away'] += 1;
         observe();
         throw refusal;
@@ -120,6 +124,7 @@ export class SessionPool {
   give(session: PooledSession): void {
     this.#out -= 1;
     this.#givenAt = performance.now();
+    if (session.usable) this.#answeredAt = this.#givenAt;
     const generation = this.#generations.get(session.client) ?? 0;
     if (session.isLost) this.#servers.suspect(generation);
     else if (session.isReadOnly) this.#servers.suspectReadOnly(generation);
@@ -167,6 +172,20 @@ export class SessionPool {
     } finally {
       clearTimeout(late);
     }
+  }
+
+  /**
+   * Whether the opening of a connection took its whole time, and the server answered another session meanwhile: it is there, but slow. A slow replica
+   * counts as away all the same, so that the primary is asked instead.
+   */
+  #isOnlySlow(tryBegun: number): boolean {
+    return !isOfReplicas(this.policy.name) && performance.now() - tryBegun >= this.#waitMs && this.#answeredAt > tryBegun;
+  }
+
+  #explainSlowOpening(cause: unknown): DatabaseUnavailable {
+    const { name } = this.policy;
+    const words = `the database did not open a connection of the pool ${name} in ${(this.#waitMs / 1000).toFixed(1)} s, but answered others`;
+    return new DatabaseUnavailable('busy', words, { cause, pool: name });
   }
 
   /** waitedMs: while others had them all. */
