@@ -86,7 +86,8 @@ test('each kind ends when the table says, and not before', async () => {
     ['outbox', (at, young) => db`(estab, id, kind, lane, payload, due_at, state, settled_at)
       values (${estab}, ${`ends-${young}`}, 'call', 'ends', '{}', ${at}, 'done', ${at})`],
     ['import_run', (at, young) =>
-      db`(estab, id, started_at, finished_at, outcome, report) values (${estab}, ${uuid(young)}, ${at}, ${at}, 'refused', '{}')`],
+      db`(estab, id, started_at, finished_at, outcome, version, report, kind)
+        values (${estab}, ${uuid(young)}, ${at}, ${at}, 'refused', 0, '{}', 'upload')`],
     ['upload', (at) => db`(estab, created_at) values (${estab}, ${at})`],
     ['upload_receipt', (at, young) => db`(estab, id, by_job, taken_at) values (${estab}, ${uuid(young)}, true, ${at})`],
     ['upload_token', (at) => db`(estab, made_by, ended_at, ended_by) values (${estab}, 'school', ${at}, 'school')`],
