@@ -300,8 +300,10 @@ test('without a demo nothing of it is there, and nothing in force', async () => 
     assert.deepEqual([status, text.replace(/"[^"]*sandbox[^"]*"/, '')], [missing.status, strange]);
   }
   assert.doesNotMatch(await (await fetch(`${plain.url}/openapi/management.json`)).text(), /sandbox/);
+  await databaseClock.stopAt(new Date());
   const token = await demo.tokenB(estab);
   assert.equal((await fetch(`${plain.url}${rootB}/orgs`, { headers: { authorization: `Bearer ${token}` } })).status, 200);
+  await databaseClock.setAhead(0);
   await set('/events', { Mode: 'never' });
   await service.rest();
   await service.work({ DEMO: 'off' });
