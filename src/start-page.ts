@@ -63,7 +63,10 @@ function about({ publicUrl }: Config): Record<string, unknown> {
   };
 }
 
-/** `hasLink`: the start printed a link that opens the secrets. `entry`: the one-click sign-in to the console, if this request may use it. */
+/**
+ * `secrets`: this request may see the credentials of the demo. `hasLink`: at startup the service printed a link that shows them.
+ * `entry`: the button for the one-click sign-in to the console, if this request may use it.
+ */
 type StartView = { secrets: boolean; hasLink: boolean; entry: Html | undefined };
 
 function renderStart(config: Config, demo: DemoCredentials | undefined, { secrets, hasLink, entry }: StartView): string {

@@ -18,9 +18,10 @@ const nothing = async () => {};
 const decidedMeanwhile = 'It has been decided since the page was opened; nothing was changed now. See below how it stands.';
 
 /**
- * Without `scopes`, an approval grants the required scopes and the optional scopes of the grant in force, but none that was refused or revoked.
- * Approves, or approves again: the new scopes hold at once, and the old secret for another 24 hours, unless it was revoked. replaces: the id of
- * the secret that is there, empty for none; if that is not so any more, nothing is done.
+ * Approves an application for a school, or approves it again, and issues a new school secret. The new scopes apply at once; the old secret stays
+ * valid for another 24 hours, unless it was revoked. `scopes`: if left out, the required scopes and the optional scopes of the grant in force are
+ * granted; a grant that was refused or revoked is not in force. `replaces`: the id of the current secret as the caller saw it, or an empty string
+ * if there was none; if the secret has changed since, nothing is done.
  */
 export async function authorise(db: Db, given: Approval, meanwhile?: Meanwhile): Promise<Authorised> {
   return db.begin((tx) => authoriseWithin(tx, given, meanwhile));

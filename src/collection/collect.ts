@@ -130,7 +130,7 @@ function end(state: Outcome['state'], message: string, ending?: Ending): Outcome
 /** Collects one database now; how it ended stands in its status. Throws MisError when the MIS is in the way. */
 export async function collectDatabase(parts: ConnectorParts, estab: string, database: DatabaseName, how: How): Promise<Trouble | undefined> {
   const { db } = parts;
-  /** Only a worker that still holds the work records how a fetch ended: another one may have ended it well in the meantime. */
+  /** Records the result of a fetch, but only while this worker holds the work: otherwise another worker may have completed the fetch already. */
   const record = (write: (tx: Tx) => Promise<void>) => db.begin(async (tx) => {
     await how.whenBegun?.(tx);
     await write(tx);

@@ -1,4 +1,5 @@
-// The component databases of a school: their status, and requests for a new fetch. Every change of a status is notified on a channel.
+// The component databases of a school (its roster and its attendance, which are fetched separately): their status, and requests for a new fetch.
+// Every change of a status is announced with PostgreSQL's NOTIFY.
 import type { Db, Sql } from '../db/connect.ts';
 import { enqueueOnce, type Lane } from '../outbox/enqueue.ts';
 import type { CollectionName } from '../roster/resource.ts';

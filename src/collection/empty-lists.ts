@@ -1,12 +1,13 @@
 // Whole lists without rows. An empty list deletes all records of its collection once a person has approved that. Other lists of the same source
 // may still refer to these records. The import would be refused for that, and nobody would be asked, so they are part of the same loss:
 //
-// 1. A list is emptied if it is a bulk list without rows and the roster has active records of it; in a first import, also if it is users.
-// 2. A list whose rows cannot be without a record of an emptied list is emptied too: its staged rows are deleted, and it counts as bulk.
-// 3. Rows that merely may refer to an emptied list, and do, are deleted from the stage.
+// 1. A list is emptied if it is a bulk list (it replaces its whole collection) without rows, and the roster has active records of that collection.
+//    In a first import, an empty list of users counts as emptied as well.
+// 2. If every row of a list must refer to a record of an emptied list, the list is emptied too: its staged rows are deleted, and it counts as bulk.
+// 3. If the reference is optional, only the rows that have it are deleted from the staging table.
 //
-// Staged rows of every source have the references that 1.1 requires: the CSV files of 1.2 require them too, users of 1.2 get their organisations from
-// their roles, and a course of a provider of 1.2 that names no organisation gets a school.
+// Rule 2 goes by the references that OneRoster 1.1 requires, because staged rows of every source have them: the CSV files of OneRoster 1.2 require
+// them as well, users of 1.2 get their organisations from their roles, and a course of a 1.2 provider without an organisation gets a school.
 import type { Tx } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import { isRequired, type Resource } from '../roster/resource.ts';

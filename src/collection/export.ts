@@ -32,7 +32,7 @@ export async function exportRoster(reading: ExportReading, path: string, { leave
   const { default: yazl } = await import('yazl');
   const zip = new yazl.ZipFile();
   const half = `${path}.${process.pid}.part`;
-  // Otherwise the last step would fail, after everything was written.
+  // Without this check, only the final rename would fail, after the whole export was written.
   if ((await stat(path).catch(() => undefined))?.isDirectory()) throw explainFileFault({ code: 'EISDIR' }, path, 'output');
   const exported: Exported = { collections: {}, leftOut: 0 };
   const output = createWriteStream(half, { flags: 'wx', mode: fileMode });

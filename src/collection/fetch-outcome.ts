@@ -5,7 +5,7 @@ import { installDatabases, minutesToLive, notifyStatus, topicOf } from './compon
 import type { DatabaseName } from './connector.ts';
 import { lockForTimes } from './next-collection.ts';
 
-/** A collection that ended well. */
+/** Records that a fetch or an import of this database succeeded. */
 export async function recordCollected(
   sql: Sql,
   estab: string,

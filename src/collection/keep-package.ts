@@ -8,7 +8,7 @@ import { findHeld } from './held.ts';
 import { openSpoolFile, type SpoolFile } from './spool.ts';
 import { insertPackage, largestUpload, type UploadLimits } from './uploads.ts';
 
-/** Whether the package was stored. `replaced`: another import took the place of this one. */
+/** The result of storing a package. `replaced`: the import no longer waits, because a newer one replaced it or a person decided about it. */
 export type Keeping = 'kept' | 'too large' | 'replaced';
 
 export async function keepHeldPackage(db: Db, estab: string, path: string, { dataDir, largest = largestUpload }: UploadLimits): Promise<Keeping> {

@@ -14,7 +14,7 @@ export type SpoolFile = {
   read(from?: number, to?: number): Readable;
   /** Nothing more will be written. */
   end(): void;
-  /** All of it, while more is written, until the end is said; fails when nothing is for so long, or when `signal` aborts. */
+  /** Reads the whole file while it is still being written, until `end()`. Fails if nothing is written for `longestPauseMs`, or if `signal` aborts. */
   follow(longestPauseMs: number, signal: AbortSignal): Readable;
   close(): Promise<void>;
 };

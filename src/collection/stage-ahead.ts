@@ -1,6 +1,6 @@
-// Stages a large collection while it is read. Reading keeps this process busy and copying the database, so that one after the other takes as
-// long again. A connection is held meanwhile, so only files are staged in this way, never the answers of a provider, and only for a minute: if
-// the disk takes longer, the connection is released, and everything is staged when it was read.
+// Copies a large collection into its staging table while it is still being read. Reading uses this process and copying uses the database, so one
+// after the other would take about twice as long. A database connection is held for as long, so this is done only for files, never for the answers
+// of a provider, and for at most a minute. If the disk is slower, the connection is released, and everything is staged after reading has finished.
 import type { Db, Tx } from '../db/connect.ts';
 import { LostClaim } from './lost-claim.ts';
 import { NoTurn, type TakeMergeTurn } from './merge-turns.ts';

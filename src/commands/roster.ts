@@ -176,7 +176,7 @@ function describeHeldImport({ estab: known, shrinkage }: ImportReport, id: strin
     {
       kept: howToApprove(known, id),
       'too large': `The package is too large to be stored, so this import cannot be approved. Instead, ${remedyForLargePackage} (${folder})`,
-      replaced: 'A newer import has taken its place already',
+      replaced: 'It has been replaced or decided in the meantime',
     }[keeping],
     shrinkage.every(mayBeForced) ? '--force approves it too' : '--force does not approve a loss that leaves none of a kind',
   ];

@@ -36,11 +36,14 @@ export function readOrCreatePasswords(dataDir: string, cluster: string | undefin
   return { superuser: passwordOf('superuser'), owner: passwordOf('owner'), serving: passwordOf('serving') };
 }
 
-/** Statements quote the passwords as they are, and an error of PostgreSQL may quote a part of a statement. */
+/**
+ * Refuses passwords with other characters than letters, digits, `_` and `-`. SQL statements contain the passwords without escaping, and
+ * hidePasswords finds a password in PostgreSQL's output only if it is printed unchanged.
+ */
 export function requirePlainPasswords(passwords: RolePasswords): void {
   const strange = Object.entries(passwords).filter(([, password]) => !/^[\w-]+$/.test(password)).map(([role]) => passwordFiles[role as DatabaseRole]);
   if (strange.length > 0)
-    throw new EnvironmentFault(`DATA_DIR: ${strange.join(' and ')} holds other characters than letters and digits. Remove it, and a new one is made`);
+    throw new EnvironmentFault(`DATA_DIR: ${strange.join(' and ')} holds other characters than letters, digits, _ and -. Remove it, and a new one is made`);
 }
 
 /** Removes the passwords from the output of a program: a statement that fails is printed whole. */

@@ -7,7 +7,7 @@ type NamedApplication = { rp: string; name: string };
 /** The sign-in name of a developer, or the operator. */
 type ChangeAuthor = { name: string; isDeveloper: boolean };
 
-/** `waits`: the host is another one, and events with secrets wait for the operator. */
+/** `waits`: the new URL is on another host, so events that contain secrets are not sent until the operator confirms the URL. */
 export type CallbackChange = {
   application: NamedApplication;
   /** The application's contacts before and after the change, because one form changes both. */

@@ -13,7 +13,7 @@ import { endSession, openSession, type Opened } from './sessions.ts';
 /** The name of the token in the printed link and in the form. */
 export const entryField = 'entry';
 
-/** Returns the token of one process, or undefined if requests could come from other machines. */
+/** Creates the token of the demo's one-click link, which is valid until this process ends. Undefined without a demo, or if other machines can call. */
 export function createDemoEntryToken(config: Config): string | undefined {
   return config.demo && couldBeAtThisMachine(config) ? randomBytes(24).toString('base64url') : undefined;
 }
@@ -23,7 +23,7 @@ export function renderDemoEntryLine(config: Config, token: string): string {
   return `Open the ${opened} of the demo with one click: ${config.publicUrl}/?${entryField}=${token}\n`;
 }
 
-/** Whether the request came through the printed link. `token` is the process's, `given` that of the request. */
+/** Whether a request from this machine carries the token of the demo's link. `token` is the process's, `given` that of the request. */
 export function hasDemoEntry(config: Config, request: FastifyRequest, token: string | undefined, given: string): boolean {
   const [wanted, got] = [Buffer.from(token ?? ''), Buffer.from(given)];
   const isRight = token !== undefined && wanted.length === got.length && timingSafeEqual(wanted, got);

@@ -1,7 +1,7 @@
-// The work that a worker has claimed, and whether the worker may still begin a call for it.
+// Tracks the work that a worker has claimed, and decides whether the worker may still start an outgoing call for it.
 //
-// Other workers free claimed work when its lease is over, or earlier if they have seen for some seconds that this process has no database session
-// left. A worker therefore begins a call only while the lease runs and while one of its statements, sent a moment ago, has been answered.
+// Other workers release claimed work when its lease has expired, or sooner, if this process has had no database session for some seconds.
+// A worker therefore starts a call only if its lease is still running and the database has answered a statement that it sent moments ago.
 import type { Db } from '../db/connect.ts';
 import { claimWork, renewLeases, type ClaimedWork } from './claim.ts';
 import { findOwnSession, unseenMs, type WorkerSession } from './sessions.ts';
@@ -12,19 +12,19 @@ export type Leases = {
   renew(): Promise<void>;
   /** Records that this worker is alive, and by which session. Work that was claimed under an earlier session belongs to the new one, too. */
   refreshSession(): Promise<void>;
-  /** Whether no other worker can have freed this work yet. */
+  /** Whether this worker still holds the work: no other worker can have released it yet. */
   isHeld(work: ClaimedWork): boolean;
   list(): ClaimedWork[];
   delete(work: ClaimedWork): void;
 };
 
-/** `elapsedMs`: a clock that nobody sets and that goes on while the process stands still. */
+/** `elapsedMs`: a monotonic clock. Changes of the system time do not affect it, and it keeps running while the process is suspended. */
 export function createLeases(db: Db, leaseSeconds: number, elapsedMs: () => number): Leases {
   const ends = new Map<ClaimedWork, number>();
   let session: WorkerSession | undefined;
   let seenAt = -Infinity;
 
-  /** An answer proves that the process had a session when it sent the statement, not when it read the answer: it may have stood still between. */
+  /** An answer proves that the process had a session when it sent the statement, not when it read the answer: it may have been suspended in between. */
   async function whileSeen<T>(ask: (sentAt: number) => Promise<T>): Promise<T> {
     const sentAt = elapsedMs();
     const answer = await ask(sentAt);

@@ -126,7 +126,7 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
     return works;
   }
 
-  /** Keeps this worker known as alive, and frees the work of workers that are not. It has a timer of its own, because the loop may be busy. */
+  /** Reports that this worker is alive, and releases the work of dead workers. It has its own timer, because a claim may hold up the main loop. */
   const watch = () => {
     watching ??= attempt('work of ended workers cannot be freed', async () => {
       await leases.refreshSession();

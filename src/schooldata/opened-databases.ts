@@ -42,7 +42,7 @@ async function countOpenedRecords(sql: Sql, { estab, scopes }: Reader): Promise<
   return row?.count ?? 0;
 }
 
-/** Removes the losses of other kinds from the message of an import that waits for approval. */
+/** Removes from the message of a waiting import the deletions of records that the reader's scopes do not open. */
 async function hideLosses(sql: Sql, { estab, scopes }: Reader, message: string): Promise<string> {
   const losses = (await findHeld(sql, estab))?.shrinkage ?? [];
   const whole = describeWaiting(losses);
