@@ -3,12 +3,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createPseudonym } from './access/pseudonym.ts';
 import { readSecretKeys, type Seal } from './access/seal.ts';
+import { limitTokenKeys } from './access/token-keys.ts';
 import { backupCore } from './backup/core.ts';
 import { keepBackupPlan } from './backup/run-plan.ts';
 import { requestDue } from './collection/component-databases.ts';
 import { createFolderWatch } from './collection/watch-folders.ts';
 import type { Config } from './config.ts';
 import type { Db } from './db/connect.ts';
+import { limitProviderKeys } from './identity/oidc/keys.ts';
 import { tellFailingTargets } from './mail/failing-targets.ts';
 import { eraseDelivered } from './notifications/erase-secrets.ts';
 import { completeInstallations } from './onboarding/installation.ts';
@@ -47,6 +49,7 @@ export function startHousekeeping({ db, backups, seal, config, log, now }: House
     { name: 'watching folders', everyMs: 5 * second, run: createFolderWatch(db) },
     { name: 'refreshing data', everyMs: 15 * second, run: () => db.begin((tx) => requestDue(tx)) },
     { name: 'limiting waits after a clock was set back', everyMs: 5 * second, run: createWaitLimit(db) },
+    { name: 'limiting the trust in keys after a clock was set back', everyMs: minute, run: () => Promise.all([limitTokenKeys(db), limitProviderKeys(db)]) },
     { name: 'freeing lanes', everyMs: minute, run: () => armForgottenLanes(db) },
     { name: 'counting deliveries', everyMs: 5 * minute, once: true, run: () => tallyOutbox(db) },
     { name: 'counting deliveries by the hour', everyMs: minute, once: true, run: () => countDeliveryHours(db) },

@@ -81,6 +81,12 @@ export async function rotateTokenKey(tx: Tx, seal: Seal, { now }: { now: boolean
   return makeKey(tx, seal);
 }
 
+/** Shortens the trust in retired keys that was set before the clock was set back. */
+export async function limitTokenKeys(db: Db): Promise<void> {
+  const longest = db`now() + make_interval(hours => ${trustedAfterwardsHours})`;
+  await db`update token_key set trusted_until = ${longest} where trusted_until > ${longest}`;
+}
+
 /** Since when a key has signed or verified, and until when; sealed: what is left of a private one. */
 export type KeyAge = Readonly<{ id: string; created: Date; until: Date | null; sealed: Uint8Array | null }>;
 

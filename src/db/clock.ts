@@ -1,6 +1,6 @@
 // In charge of the time of day as a value: statements that change rows of a school cannot ask for it themselves where the school lies on
 // another node, and all have to go by one clock.
-import type { Sql } from './connect.ts';
+import type { Fragment, Sql } from './connect.ts';
 
 /** By the clock of the server that statements arrive at, whatever the transaction's is; to the millisecond. */
 export async function readClock(sql: Sql): Promise<Date> {
@@ -20,3 +20,10 @@ export async function readMoment(sql: Sql): Promise<string> {
   if (!row) throw new Error('the database does not say what time it is');
   return row.at;
 }
+
+/**
+ * Condition that is true while an instant lies in the future, for at most `longestSeconds`. An instant that lies further ahead was set before the
+ * clock was set back, and no wait is to last longer than it was meant to.
+ */
+export const isAhead = (sql: Sql, instant: Fragment, longestSeconds: number): Fragment =>
+  sql`(${instant} is not null and ${instant} > now() and ${instant} <= now() + make_interval(secs => ${longestSeconds}))`;

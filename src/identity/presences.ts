@@ -1,6 +1,7 @@
 // In charge of presences: the people of an establishment who can have a login. They are those of the roster who learn or
 // work there and those whom an application has added by hand; whoever has left is none.
 import type { Fragment, Sql } from '../db/connect.ts';
+import { isLocked } from './login-lock.ts';
 
 export const presenceTypes = ['Learners', 'Teach', 'NonTeach'] as const;
 export type PresenceType = (typeof presenceTypes)[number];
@@ -65,9 +66,9 @@ export async function listLogins(
 ): Promise<ListedLogin[]> {
   return sql<ListedLogin[]>`
     select p.id, p."displayName", l.username as "userName", p."workEmail", l.last_logged_in as "lastLoggedIn", l.password_hash is not null as registered,
-      case when l.locked_until > now() then l.locked_until end as "lockedUntil"
+      case when ${isLocked(sql, sql`l`)} then l.locked_until end as "lockedUntil"
     from login l join (${people(sql, estab)}) p on p.id = l.presence_id
-    where l.estab = ${estab} and lower(l.username) > lower(${after}) and (not ${locked}::boolean or l.locked_until > now())
+    where l.estab = ${estab} and lower(l.username) > lower(${after}) and (not ${locked}::boolean or ${isLocked(sql, sql`l`)})
       and (strpos(lower(l.username), lower(${words})) > 0 or strpos(lower(p."displayName"), lower(${words})) > 0)
     order by lower(l.username) limit ${most}`;
 }

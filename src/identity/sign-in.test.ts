@@ -7,6 +7,7 @@ import { earlier } from '../../test/earlier.ts';
 import { until } from '../../test/until.ts';
 import { openForm, registrationLink, sessionCookie, signIn, useIdentity } from '../../test/identity.ts';
 import { receiveMail } from '../../test/mail-receiver.ts';
+import { listLogins } from './presences.ts';
 
 const mail = await receiveMail();
 const identity = await useIdentity({ SMTP_URL: mail.url, MAIL_FROM: 'Schoolbell <schoolbell@trust.example>' });
@@ -204,6 +205,21 @@ test('ten wrong tries lock, the right password does not open, fifteen minutes or
   await answer('ResetPassword', { query: { username: 's3', password, UnlockLogin: 'true' } });
   assert.equal((await signIn(url, 'one', 's3', password)).status, 303, 'unlocked');
   assert.ok((await audited('one')).some(({ id, operation, outcome }) => id === Id && operation === 'SignIn' && outcome === 'locked'));
+});
+
+test('a lock that was set before the clock was set back does not last longer than a lock lasts', async () => {
+  await setPassword();
+  const lockFor = (minutes: number) => db`
+    update login set wrong_tries = 10, locked_until = now() + make_interval(mins => ${minutes}) where estab = 'one' and username = 's1'`;
+  const locked = async () => (await listLogins(db, 'one', { words: 's1', locked: true, after: '', most: 9 })).length;
+  await lockFor(15);
+  assert.deepEqual([await locked(), (await signIn(url, 'one', 's1', password)).status], [1, 401]);
+  await lockFor(195);
+  assert.deepEqual([await locked(), (await signIn(url, 'one', 's1', password)).status], [0, 303]);
+  await lockFor(195);
+  assert.equal((await signIn(url, 'one', 's1', 'wrong')).status, 401);
+  const [counted] = await db`select wrong_tries, locked_until from login where estab = 'one' and username = 's1'`;
+  assert.deepEqual({ ...counted }, { wrong_tries: 1, locked_until: null }, 'wrong tries count again');
 });
 
 test('a form without its token, with another one, or without its cookie is refused', async () => {

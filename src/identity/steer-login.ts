@@ -2,6 +2,7 @@
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { audit } from './audit.ts';
+import { isLocked } from './login-lock.ts';
 import { endSessions, sendPasswordLink } from './logins.ts';
 import { findByEmail, findByUserName, findPresence, type Presence } from './presences.ts';
 
@@ -44,7 +45,7 @@ export async function resetLogin(db: Db, publicUrl: string, which: WhichLogin): 
 /** Returns whether the login was locked. Wrong tries are forgotten too, so that the next one does not lock it again. */
 async function endLock(tx: Tx, estab: string, presenceId: string): Promise<boolean> {
   const [login] = await tx<{ locked: boolean }[]>`
-    select coalesce(locked_until > now(), false) as locked from login where estab = ${estab} and presence_id = ${presenceId} for update`;
+    select ${isLocked(tx, tx`login`)} as locked from login where estab = ${estab} and presence_id = ${presenceId} for update`;
   await tx`update login set wrong_tries = 0, locked_until = null where estab = ${estab} and presence_id = ${presenceId}`;
   return login?.locked ?? false;
 }

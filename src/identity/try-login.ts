@@ -7,6 +7,7 @@ import { noteTry, requireTriesLeft, type TryLimit } from '../access/wrong-tries.
 import { readClock } from '../db/clock.ts';
 import type { Db } from '../db/connect.ts';
 import { audit } from './audit.ts';
+import { isLocked, lockedMinutes } from './login-lock.ts';
 import { findPresence, type Presence } from './presences.ts';
 
 /** Who signs in, or shows the present password for another reason. estab: the school as it was typed. */
@@ -16,7 +17,6 @@ export type TriedLogin = { kind: 'right'; estab: string; presence: Presence; mus
 /** A school may stand behind one address; a guesser may come from many. */
 const signInTries: TryLimit = { kind: 'sign-in', what: 'wrong passwords', minutes: 1, most: { address: 60, client: 30 } };
 const mostWrongTries = 10;
-const lockedMinutes = 15;
 
 /** No connection is held while it is hashed. */
 export async function tryLogin(db: Db, turn: Turns, typed: Try): Promise<TriedLogin> {
@@ -47,7 +47,7 @@ async function open(db: Db, { estab, operation }: Try, presenceId: string, hash:
   return db.begin(async (tx) => {
     const opened = await tx`
       update login set wrong_tries = 0, locked_until = null ${operation === 'SignIn' ? tx`, last_logged_in = now()` : tx``}
-      where estab = ${estab} and presence_id = ${presenceId} and password_hash = ${hash} and (locked_until is null or locked_until <= now())
+      where estab = ${estab} and presence_id = ${presenceId} and password_hash = ${hash} and not ${isLocked(tx, tx`login`)}
       returning presence_id`;
     await audit(tx, { estab, rp: null, operation, presenceId, outcome: opened.length > 0 ? 'done' : 'locked' });
     return opened.length > 0;
@@ -61,7 +61,7 @@ async function countWrong(db: Db, { estab, operation }: Try, presenceId: string)
     await tx`
       update login set wrong_tries = case when locked_until is null then wrong_tries + 1 else 1 end,
         locked_until = case when locked_until is null and wrong_tries + 1 >= ${mostWrongTries} then ${until}::timestamptz end
-      where estab = ${estab} and presence_id = ${presenceId} and (locked_until is null or locked_until <= now())`;
+      where estab = ${estab} and presence_id = ${presenceId} and not ${isLocked(tx, tx`login`)}`;
     const [known] = await tx`select presence_id from login where estab = ${estab} and presence_id = ${presenceId}`;
     await tx`
       insert into identity_audit (estab, rp, operation, presence_id, outcome)

@@ -2,6 +2,7 @@
 // lock after ten of them, which stands in the audit trail.
 import { noteLook } from '../access/audit-trail.ts';
 import type { TryLimit } from '../access/wrong-tries.ts';
+import { isAhead } from '../db/clock.ts';
 import type { Fragment, Sql } from '../db/connect.ts';
 
 export const consoleTries: TryLimit = { kind: 'console', what: 'wrong passwords or codes', minutes: 1, most: { address: 30, client: 15 } };
@@ -10,7 +11,7 @@ const lockedMinutes = 15;
 
 /** isKnown: it is tried by a browser for which no lock holds. */
 export function isUnlocked(sql: Sql, isKnown = false): Fragment {
-  return sql`(${isKnown}::boolean or locked_until is null or locked_until <= now())`;
+  return sql`(${isKnown}::boolean or not ${isAhead(sql, sql`locked_until`, lockedMinutes * 60)})`;
 }
 
 /** While it is locked nothing is counted, so that nobody can keep it locked. For nobody the statement does nothing. */

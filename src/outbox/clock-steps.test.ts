@@ -5,7 +5,9 @@ import { useDatabaseClock } from '../../test/database-clock.ts';
 import { claimInTurn } from '../../test/claim.ts';
 import { useService } from '../../test/service.ts';
 import { until } from '../../test/until.ts';
+import { limitTokenKeys, rotateTokenKey } from '../access/token-keys.ts';
 import { requestDue } from '../collection/component-databases.ts';
+import { limitProviderKeys, rotateProviderKeys } from '../identity/oidc/keys.ts';
 import { sweepWaits } from '../schooldata/availability.ts';
 import { reclaimExpired } from './claim.ts';
 import { inTurn } from './chores.ts';
@@ -86,6 +88,21 @@ test('jobs, fetches and waits for data do not wait for the later time', async ()
   assert.equal(runs, 2);
   assert.equal(await db.begin((tx) => requestDue(tx)), 1);
   assert.equal(await db.begin((tx) => requestDue(tx)), 0);
+});
+
+test('a retired key is trusted for no longer than its schedule says', async () => {
+  const rotate = (now: boolean) =>
+    db.begin(async (tx) => [await rotateTokenKey(tx, service.seal, { now }), await rotateProviderKeys(tx, service.seal, { now })]);
+  await rotate(true);
+  await clock.setAhead(3 * hour);
+  await rotate(false);
+  await clock.setAhead(0);
+  const hours = async () => (await db<{ hours: number }[]>`
+    select extract(epoch from trusted_until - now())::float8 / 3600 as hours from token_key where trusted_until > now() union all
+    select extract(epoch from trusted_until - now())::float8 / 3600 from provider_key where trusted_until is not null`).map((row) => Math.round(row.hours));
+  assert.deepEqual(await hours(), [28, 16]);
+  await Promise.all([limitTokenKeys(db), limitProviderKeys(db)]);
+  assert.deepEqual(await hours(), [25, 13]);
 });
 
 test('an application that waits for data is answered within ten minutes', async () => {

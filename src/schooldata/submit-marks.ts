@@ -12,6 +12,7 @@ import { judgeMarks, type Fault } from './judge-marks.ts';
 import { parseMarksBody, type MarksBody } from './marks-body.ts';
 import { renderOutcomeUrl, tellOutcome } from './outcome.ts';
 import { failUnwritten, storeMarks, type JudgedMarks } from './store-marks.ts';
+import { longestMinutes } from './turn.ts';
 
 export type Submission = Readonly<{
   body: unknown;
@@ -33,7 +34,6 @@ export type Submitted =
   | { kind: 'taken'; trackingId: string; total: number; called: boolean };
 
 export const writebackKind = 'writeback';
-const longestMinutes = 60;
 const longestKey = 255;
 
 export async function submitMarks(db: Db, who: SchoolCaller, submission: Submission, requireTarget: RequireTarget, now: Date): Promise<Submitted> {

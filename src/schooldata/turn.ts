@@ -4,6 +4,9 @@ import { misLane } from '../collection/mis-answers.ts';
 import { readClock } from '../db/clock.ts';
 import type { Db, Tx } from '../db/connect.ts';
 
+/** How long the MIS is tried. */
+export const longestMinutes = 60;
+
 export type Turn = { trackingId: string; rp: string; partial: boolean; undoOf: string | null; callbacks: { url: string }[]; secondsLeft: number };
 
 const advisoryLock = 5_219_012;
@@ -21,12 +24,15 @@ export async function takeTurn(db: Db, estab: string, trackingId: string): Promi
     await tx`select pg_advisory_xact_lock(${advisoryLock}, hashtext(${estab}))`;
     const after = await findEarlier(tx, estab, trackingId);
     if (after !== undefined) return { after };
+    const at = await readClock(tx);
+    // A deadline further ahead was set before the clock was set back.
     const [turn] = await tx<(Omit<Turn, 'secondsLeft'> & { deadlineAt: Date })[]>`
-      update writeback set attempts = attempts + 1 where estab = ${estab} and tracking_id = ${trackingId} and status = 'Pending'
+      update writeback set attempts = attempts + 1, deadline_at = least(deadline_at, ${at}::timestamptz + make_interval(mins => ${longestMinutes}))
+      where estab = ${estab} and tracking_id = ${trackingId} and status = 'Pending'
       returning tracking_id as "trackingId", rp, partial, undo_of as "undoOf", callbacks, deadline_at as "deadlineAt"`;
     if (!turn) return undefined;
     const { deadlineAt, ...mine } = turn;
-    return { ...mine, secondsLeft: (deadlineAt.getTime() - (await readClock(tx)).getTime()) / 1000 };
+    return { ...mine, secondsLeft: (deadlineAt.getTime() - at.getTime()) / 1000 };
   });
 }
 

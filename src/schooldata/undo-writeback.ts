@@ -6,6 +6,7 @@ import { withHashJoins } from '../db/join-by-hash.ts';
 import { SchoolbellError } from '../errors.ts';
 import { isTrackingId } from './outcome.ts';
 import { enqueueWriteback } from './submit-marks.ts';
+import { longestMinutes } from './turn.ts';
 
 export type Undone = { trackingId: string; undoOf: string; marks: number; changedSince: number };
 
@@ -50,7 +51,7 @@ export async function undoWriteback(db: Db, trackingId: string): Promise<Undone>
     if (back.length === 0) throw new SchoolbellError('conflict', rows.length === 0 ? 'it changed nothing' : 'every mark that it wrote has been changed since');
     const [undo] = await tx<{ trackingId: string }[]>`
       insert into writeback (estab, rp, partial, request_hash, idempotency_key, callbacks, deadline_at, undo_of)
-      values (${estab}, ${found.rp}, false, '', ${`undo ${trackingId} ${Date.now()}`}, '[]', now() + interval '1 hour', ${trackingId})
+      values (${estab}, ${found.rp}, false, '', ${`undo ${trackingId} ${Date.now()}`}, '[]', now() + make_interval(mins => ${longestMinutes}), ${trackingId})
         returning tracking_id as "trackingId"`;
     const undoId = undo?.trackingId ?? '';
     const marks = back.map((row, index) => ({

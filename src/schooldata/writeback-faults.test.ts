@@ -118,6 +118,22 @@ test('after an hour it has timed out, and was tried at the end of the hour', asy
   assert.deepEqual([(await school.outcome(TrackingId)).Status, await school.kept(), (await school.work())[0]?.state], ['TimedOut', {}, 'failed']);
 });
 
+test('a deadline that was set before the clock was set back is an hour away at most, and ends the writeback', async () => {
+  const school = await addSchool();
+  await school.set('offline');
+  const { TrackingId } = await school.post([mark(0)], { callback });
+  await until('it was tried', async () => (await school.work())[0]?.attempts === 1);
+  const left = async () => Number((await db`
+    select extract(epoch from deadline_at - now())::float8 as seconds from writeback where tracking_id = ${TrackingId}`)[0]?.seconds);
+  await db`update writeback set deadline_at = now() + interval '5 hours' where tracking_id = ${TrackingId}`;
+  await school.hurry();
+  await until('it was tried again', async () => (await school.work())[0]?.attempts === 2);
+  assert.ok((await left()) > 3_500 && (await left()) <= 3_600, `${await left()} seconds`);
+  await db`update writeback set deadline_at = deadline_at - interval '1 hour' where tracking_id = ${TrackingId}`;
+  await school.hurry();
+  assert.equal((await requireTold(TrackingId, 'False')).Status, 'TimedOut');
+});
+
 // ---- The same again -----------------------------------------------------------------------------------------------
 
 test('the same Idempotency-Key is the same writeback for a day, and with another body a conflict', async () => {

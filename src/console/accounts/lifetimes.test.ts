@@ -57,14 +57,21 @@ test('a lock ends after fifteen minutes', async () => {
   assertLeft(lock?.left, 15);
 });
 
+test('a lock that was set before the clock was set back does not last longer than a lock lasts', async () => {
+  await db`update console_account set wrong_tries = 10, locked_until = now() + interval '15 minutes'`;
+  assert.equal(await tryPassword(new Map()), 401);
+  await db`update console_account set wrong_tries = 10, locked_until = now() + interval '195 minutes'`;
+  assert.equal(await tryPassword(new Map()), 303);
+});
+
 test('a browser is known for 180 days', async () => {
   const { cookies } = await signIn(url, name);
   const known = () => new Map([['schoolbell_known', cookies.get('schoolbell_known') ?? '']]);
-  await db`update console_account set wrong_tries = 10, locked_until = now() + interval '1 hour'`;
+  await db`update console_account set wrong_tries = 10, locked_until = now() + interval '15 minutes'`;
   const began = clock;
   clock = began + 180 * dayMs - 60_000;
   assert.equal(await tryPassword(known()), 303);
-  await db`update console_account set wrong_tries = 10, locked_until = now() + interval '1 hour'`;
+  await db`update console_account set wrong_tries = 10, locked_until = now() + interval '15 minutes'`;
   clock = began + 180 * dayMs + 60_000;
   assert.equal(await tryPassword(known()), 401);
 });

@@ -182,7 +182,7 @@ clickEach('schools', db, opened, {
   async '/console/schools/:estab/logins/unlock'() {
     await db`
       insert into login (estab, presence_id, username, password_hash, wrong_tries, locked_until)
-      values ('s', presence_id('s', 'p1'), 'p1', 'none', 10, now() + interval '1 day')`;
+      values ('s', presence_id('s', 'p1'), 'p1', 'none', 10, now() + interval '15 minutes')`;
     await open(`${school('s')}/logins?state=locked`);
     await send('unlock-0');
     assert.deepEqual([...(await db`select wrong_tries, locked_until from login where estab = 's'`)].map((one) => ({ ...one })), [

@@ -52,6 +52,12 @@ export async function listProviderKeys(db: Db): Promise<KeyAge[]> {
     order by trusted_until desc nulls first, created_at desc limit 50`;
 }
 
+/** Shortens the trust in retired keys that was set before the clock was set back. */
+export async function limitProviderKeys(db: Db): Promise<void> {
+  const longest = db`now() + make_interval(hours => ${trustedAfterwardsHours})`;
+  await db`update provider_key set trusted_until = ${longest} where trusted_until > ${longest}`;
+}
+
 /** Those that verify nothing any more. */
 export async function forgetProviderKeys(db: Db): Promise<void> {
   await db`delete from provider_key where trusted_until <= now()`;
