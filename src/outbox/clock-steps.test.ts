@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useDatabaseClock } from '../../test/database-clock.ts';
 import { claimInTurn } from '../../test/claim.ts';
+import { heardStatements } from '../../test/heard-statements.ts';
 import { useService } from '../../test/service.ts';
 import { until } from '../../test/until.ts';
 import { limitTokenKeys, rotateTokenKey } from '../access/token-keys.ts';
@@ -12,7 +13,7 @@ import { sweepWaits } from '../schooldata/availability.ts';
 import { reclaimExpired } from './claim.ts';
 import { inTurn } from './chores.ts';
 import { enqueue } from './enqueue.ts';
-import { createStepWatch } from './limit-waits.ts';
+import { createStepWatch, limitWaits } from './limit-waits.ts';
 import { settleWork, type Outcome } from './settle.ts';
 
 const hour = 3_600_000;
@@ -58,6 +59,32 @@ test('a retry that was planned under the later time keeps its delay, before and 
   await clock.setAhead(0);
   await until('the step is noticed', async () => (await waitsOf('later')).due < 3600 && ((await waitsOf('failing')).open ?? 0) <= 900);
   await service.rest();
+});
+
+test('queues that wait no longer than they may are not held, and late ones fifty at a time', async () => {
+  await db`delete from outbox`;
+  await db`delete from lane`;
+  await db`insert into lane (key, width, lasting, next_at) select 'queue ' || n, 4, true, now() + interval '20 seconds' from generate_series(1, 120) n`;
+  await db`insert into outbox (estab, id, kind, lane, payload, due_at)
+    select 'S1', 'work ' || n, 'other', 'queue ' || n, '{}', now() + interval '20 seconds' from generate_series(1, 120) n`;
+  const held = async (work: () => Promise<unknown>) =>
+    (await heardStatements(work)).filter((text) => /from lane where[^]*for update skip locked/.test(text)).length;
+  assert.equal(await held(async () => assert.equal(await limitWaits(db), true)), 0);
+  await db`update outbox set due_at = now() + interval '3 hours' where lane <> 'queue 7'`;
+  await db`update lane set next_at = now() + interval '3 hours'`;
+  assert.equal(await held(async () => assert.equal(await limitWaits(db), true)), 3);
+  const left = await db`
+    select from lane join outbox o on o.lane = lane.key where greatest(next_at, due_at) > now() + interval '30 seconds'`;
+  assert.equal(left.length, 0);
+  await db`update outbox set due_at = now() + interval '3 hours' where lane in ('queue 7', 'queue 8')`;
+  await db.begin(async (tx) => {
+    await tx`select from lane where key = 'queue 7' for update`;
+    assert.equal(await limitWaits(db), false, 'one of them is held');
+  });
+  assert.equal((await db`select from outbox where due_at > now() + interval '30 seconds'`).length, 1);
+  assert.equal(await limitWaits(db), true);
+  await db`delete from outbox`;
+  await db`delete from lane`;
 });
 
 test('a lease of a worker that died under the later time ends', async () => {

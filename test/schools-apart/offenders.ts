@@ -116,10 +116,9 @@ export const offenders: Offenders = [
       ],
       'src/outbox/limit-waits.ts': [
         "bc2759436dcc select clock_timestamp() as at, exists ( select from outbox_attempt a join outbox o on o.estab = a.e",
-        "79c25790fd09 select key from lane where open_until > now() or exists (select from outbox o where o.lane = lane.ke",
-        "e92b8b0ab4ef with planned as materialized ( select o.estab, o.id, coalesce(last.next_at - last.at, make_interval(",
+        "59bef0ca06cb select o.lane as key from outbox o left join lateral (select a.at, a.next_at from outbox_attempt a w",
+        "851a62ebecf2 with planned as materialized ( select o.estab, o.id, coalesce(last.next_at - last.at, make_interval(",
         "034faa755e0d update lane set next_at = greatest(open_until, (select min(o.due_at) from outbox o where o.lane = la",
-        "ab1c113a36a3 select from lane where key <> all($n) and (open_until > now() or exists (select from outbox o where",
       ],
       'src/outbox/sessions.ts': [
         "e27a48763889 select o.claim from outbox o where o.state = 'running' and ( o.session_server_started_at = pg_postma",
