@@ -18,7 +18,7 @@ const ofCall: Readonly<Record<ErrorClass, Known>> = {
     advice: 'If the receiver is meant to be inside your network, open its range with OUTBOUND_ALLOW; otherwise the application has to register another URL.',
   },
   plain_http: {
-    what: 'The event carries a secret and waits: the callback URL uses plain http.',
+    what: 'The event carries a secret and was not sent: the callback URL uses plain http.',
     advice: 'The application needs a callback URL that begins with https: application edit --callback-url. Then the event is sent at once.',
   },
   dns_error: {
@@ -54,8 +54,8 @@ const ofCall: Readonly<Record<ErrorClass, Known>> = {
 
 const ofOurs: Readonly<Record<string, Known>> = {
   callback_unconfirmed: {
-    what: 'The event carries a secret and waits: a developer moved the callback URL to another host.',
-    advice: 'Ask the application whether the new host is right, then confirm it on its page or by application edit --confirm-callback.',
+    what: 'The event carries a secret and was not sent: a developer moved the callback URL to another host.',
+    advice: 'Ask the application whether the new host is right, then confirm it on its page or by application edit --confirm-callback. Then the event is sent.',
   },
   redirect: {
     what: 'The receiver answered with a redirect, which is never followed.',

@@ -95,7 +95,7 @@ test('an http URL from before receives events without secrets; those with a secr
   try {
     await approveApp();
     await tried();
-    assert.deepEqual(await callsOf(), [{ state: 'waiting', attempts: 1, uncounted: 1, why: 'plain_http' }]);
+    assert.deepEqual(await callsOf(), [{ state: 'waiting', attempts: 1, uncounted: 0, why: 'plain_http' }]);
     await run('pause', { estab, rp });
     await until('the state event was sent', () => calls.some(({ secret }) => !secret));
     assert.match((await admin.get('/console')).text, new RegExp(`needs-callback[^]*href="/console/applications/${rp}"`));
@@ -122,7 +122,7 @@ test("a developer's move to another host: events with a secret wait for the oper
   assert.deepEqual(await mailsTo(), ['accomplice@app.example', `colleague-${rp}@app.example`, 'contact@app.example'], 'the contact of before, too');
   await service.work();
   await tried();
-  assert.deepEqual(await callsOf(), [{ state: 'waiting', attempts: 1, uncounted: 1, why: 'callback_unconfirmed' }]);
+  assert.deepEqual(await callsOf(), [{ state: 'waiting', attempts: 1, uncounted: 0, why: 'callback_unconfirmed' }]);
   const task = new RegExp(`needs-callback[^]*href="/console/applications/${rp}"`);
   assert.match((await admin.get('/console')).text, task);
   const page = (await admin.get(`/console/applications/${rp}`)).text;
@@ -137,6 +137,27 @@ test("a developer's move to another host: events with a secret wait for the oper
   const holdsSecret = (body: Buffer) => body.toString().includes('schoolSecret=sb_school_');
   await until('the event arrives', () => elsewhere.arrivals.some(({ url: at, body }) => at === '/moved' && holdsSecret(body)));
   assert.doesNotMatch((await admin.get('/console')).text, task);
+});
+
+test('an event that waits for a confirmation ends with its schedule, and is sent when the operator confirms even later', async () => {
+  await onboarding.addAsking(rp);
+  await approveApp();
+  await moveAsDeveloper(`${elsewhere.origin}/late`);
+  await service.work();
+  for (let attempt = 1; attempt <= 12; attempt += 1) {
+    await until(`attempt ${attempt}`, async () => (await callsOf())[0]?.attempts === attempt);
+    await db.begin(async (tx) => {
+      await tx`update lane set next_at = now() where key = ${`callback ${rp}`}`;
+      await tx`update outbox set due_at = now() where estab = ${estab} and rp = ${rp} and state = 'waiting'`;
+      await tx`select pg_notify('schoolbell_outbox', '')`;
+    });
+  }
+  assert.deepEqual(await callsOf(), [{ state: 'failed', attempts: 12, uncounted: 0, why: 'callback_unconfirmed' }]);
+  const [lane] = await db`select failures, disabled_at, open_until from lane where key = ${`callback ${rp}`}`;
+  assert.deepEqual({ ...lane }, { failures: 0, disabled_at: null, open_until: null }, 'the receiver is not blamed');
+  await run('application edit', { rp, 'confirm-callback': true });
+  await until('the event arrives', () => elsewhere.arrivals.some(({ url: at }) => at === '/late'));
+  await until('it is settled', async () => (await callsOf())[0]?.state === 'done');
 });
 
 test('a confirmation holds only for the URL that the operator saw: one that changes meanwhile is refused, by the console and by the command', async () => {

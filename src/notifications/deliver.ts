@@ -25,9 +25,6 @@ const alarming: readonly string[] = ['blocked_address', 'invalid_url'];
 
 type Call = { event: string; method: string; url: string; contentType?: string };
 
-/** Seconds until a call that waits for its callback URL is looked at again, in case nothing woke it. */
-const callbackLookSeconds = 3_600;
-
 /** answersFrom: addresses that are not public but whose answers are kept. faults: what the sandbox does, where there is one. */
 export type DeliveryOptions = { answersFrom?: AllowList; now?: (() => number) | undefined; faults?: EventFaults | undefined };
 
@@ -50,7 +47,8 @@ export function createDelivery(db: Db, seal: Seal, outbound: Outbound, version: 
           errorClass: 'not_authorised',
           detail: { message: 'the school does not authorise this at present, or the registration is gone' },
         };
-      if (found.unconfirmed) return waitForCallback('callback_unconfirmed', { message: 'a developer moved the callback URL to a host that nobody confirmed' });
+      if (found.unconfirmed)
+        return waitForCallback(work, 'callback_unconfirmed', { message: 'a developer moved the callback URL to a host that the operator has not confirmed' });
       const instead = await faults?.before(work);
       if (instead) return instead;
       const {
@@ -218,10 +216,14 @@ function openOnce(seal: Seal): Open {
   };
 }
 
-/** Returns the outcome of a call that waits for a change or a confirmation of the callback URL. It uses up no attempt and is no failure of the receiver. */
-function waitForCallback(errorClass: string, detail: Record<string, unknown>): Outcome {
-  const uncounted = { charged: false, forgiven: true } as const;
-  return { success: false, state: 'waiting', delaySeconds: callbackLookSeconds, waitsFor: forCallback, errorClass, detail, ...uncounted };
+/**
+ * Returns the outcome of a call that waits for a change or a confirmation of the callback URL, which make it due at once. Until then it follows
+ * the schedule of every other call, and ends with it. It is no failure of the receiver.
+ */
+function waitForCallback(work: ClaimedWork, errorClass: string, detail: Record<string, unknown>): Outcome {
+  const outcome = { success: false, charged: false, waitsFor: forCallback, errorClass, detail } as const;
+  const delaySeconds = findRetryDelay(work.attempts + 1, undefined);
+  return delaySeconds === undefined ? { ...outcome, state: 'failed' } : { ...outcome, state: 'waiting', delaySeconds };
 }
 
 function judge(work: ClaimedWork, result: OutboundResult, request: object, answersFrom: AllowList, now: number): Outcome {
@@ -236,7 +238,7 @@ function judge(work: ClaimedWork, result: OutboundResult, request: object, answe
     ...(error ? { message: error.message } : {}),
   };
   const alarm = error && alarming.includes(error.class) ? { alarming: true as const } : {};
-  if (error?.class === 'plain_http') return waitForCallback(error.class, detail);
+  if (error?.class === 'plain_http') return waitForCallback(work, error.class, detail);
   const seen = { detail, ...(answer?.response ? { response: answer.response } : {}), ...alarm };
   // The status decides: a receiver that took the event and then fumbled its answer has taken it.
   const success = status !== undefined && status >= 200 && status < 300;

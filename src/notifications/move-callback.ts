@@ -1,6 +1,7 @@
 // Follows a change of an application's callback URL: events that have not arrived go to the new URL, and the failures of the old one no
 // longer count. Events that waited for a confirmation of the URL are released here.
 import type { Tx } from '../db/connect.ts';
+import { replayWork } from '../outbox/replay.ts';
 import { wakeWork } from '../outbox/wake.ts';
 
 /** The reason (`waitsFor`) of events with secrets that wait until the callback URL is confirmed or uses https. */
@@ -27,7 +28,12 @@ export async function moveCallback(tx: Tx, rp: string, url: string, schools: rea
   return moved;
 }
 
-/** Makes events that waited for the callback URL due now. */
+/** Gives events that waited for the callback URL a new schedule that begins now, those included whose schedule ended while they waited. */
 export async function releaseCallback(tx: Tx, rp: string, schools: readonly string[]): Promise<void> {
-  for (const estab of schools) await wakeWork(tx, { estab, lane: callbackLane(rp) }, [forCallback]);
+  const lane = callbackLane(rp);
+  for (const estab of schools) {
+    // An event that is under way finds here that it need not wait.
+    await wakeWork(tx, { estab, lane }, [forCallback]);
+    await replayWork(tx, tx`o.estab = ${estab} and o.lane = ${lane} and o.waits_for = ${forCallback} and o.state in ('waiting', 'failed')`);
+  }
 }

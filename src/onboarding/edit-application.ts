@@ -23,10 +23,11 @@ export async function editApplication(deciding: Editing, rp: string, change: App
     const { before, after } = await changeApplication(tx, rp, change, editor);
     const schools = await listSchools(tx, rp);
     if (change.scopes !== undefined) for (const estab of schools) await narrowInvitation(tx, estab, after);
-    if (before.confirmedCallbackHost !== null && after.confirmedCallbackHost === null) await releaseCallback(tx, rp, schools);
+    const isMoved = before.callbackUrl !== after.callbackUrl;
+    if (after.confirmedCallbackHost === null && (isMoved || before.confirmedCallbackHost !== null)) await releaseCallback(tx, rp, schools);
     if (editor.isDeveloper && before.contact !== after.contact)
       await notifyContactChange(tx, publicUrl, { application: after, from: before.contact, to: after.contact, by: editor });
-    if (before.callbackUrl === after.callbackUrl) return 0;
+    if (!isMoved) return 0;
     const waits = after.confirmedCallbackHost !== null;
     const contacts = [before.contact, after.contact];
     await notifyCallbackChange(tx, publicUrl, { application: after, contacts, from: before.callbackUrl, to: after.callbackUrl, waits, by: editor });

@@ -80,18 +80,22 @@ export async function listEndedLanes(db: Db, kind: string, failed: Failed): Prom
     where l.disabled_at is not null group by l.key, l.disabled_why order by l.key`;
 }
 
-async function replay(db: Db, which: Fragment, before: (tx: Tx) => PromiseLike<unknown> = async () => {}): Promise<string[]> {
-  return db.begin(async (tx) => {
-    await tx`select from lane where key in (select o.lane from outbox o where ${which}) order by key for update`;
+const replay = (db: Db, which: Fragment, before: (tx: Tx) => PromiseLike<unknown> = async () => {}) =>
+  db.begin(async (tx) => {
     await before(tx);
-    await forgetTally(tx, which);
-    const rows = await tx<{ id: string; lane: string }[]>`
-      update outbox o set state = 'waiting', forgiven = attempts, due_at = now(), settled_at = null
-      where ${which} and o.state <> 'running' and not (o.attempts = 0 and exists (select from outbox n where n.estab = o.estab and n.topic = o.topic
-        and n.id <> o.id and n.attempts = 0 and n.state = 'waiting'))
-      returning o.id, o.lane`;
-    await tx`update lane set next_at = now() where key = any(${[...new Set(rows.map((row) => row.lane))]}) and disabled_at is null and paused_at is null`;
-    await tx`select pg_notify(${outboxChannel}, '')`;
-    return rows.map((row) => row.id);
+    return replayWork(tx, which);
   });
+
+/** Gives these rows `o` of the outbox a new schedule that begins now, in the caller's transaction. Returns their ids. */
+export async function replayWork(tx: Tx, which: Fragment): Promise<string[]> {
+  await tx`select from lane where key in (select o.lane from outbox o where ${which}) order by key for update`;
+  await forgetTally(tx, which);
+  const rows = await tx<{ id: string; lane: string }[]>`
+    update outbox o set state = 'waiting', forgiven = attempts, due_at = now(), settled_at = null
+    where ${which} and o.state <> 'running' and not (o.attempts = 0 and exists (select from outbox n where n.estab = o.estab and n.topic = o.topic
+      and n.id <> o.id and n.attempts = 0 and n.state = 'waiting'))
+    returning o.id, o.lane`;
+  await tx`update lane set next_at = now() where key = any(${[...new Set(rows.map((row) => row.lane))]}) and disabled_at is null and paused_at is null`;
+  await tx`select pg_notify(${outboxChannel}, '')`;
+  return rows.map((row) => row.id);
 }

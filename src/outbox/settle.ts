@@ -10,7 +10,7 @@ export type Outcome = {
   /** waiting: to be tried again, after so many seconds. */
   state: 'waiting' | 'done' | 'failed' | 'cancelled';
   delaySeconds?: number;
-  /** What wakes it earlier; see `wake`. */
+  /** The event that makes waiting work due earlier; see `wake`. With a failure: the event for which it waited until its schedule ended. */
   waitsFor?: string;
   errorClass?: string;
   /** For the log; never a secret. */
@@ -78,7 +78,7 @@ function describe({ work, outcome }: Finished): object {
     charged: outcome.charged ?? outcome.errorClass !== ownFault,
     forgiven: outcome.forgiven ?? outcome.errorClass === ownFault,
     delay: outcome.delaySeconds ?? 0,
-    waits_for: outcome.state === 'waiting' ? (outcome.waitsFor ?? null) : null,
+    waits_for: outcome.waitsFor ?? null,
     claimed_at: work.claimedAt,
     error_class: outcome.errorClass ?? null,
     detail: outcome.detail,
