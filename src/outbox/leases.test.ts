@@ -10,6 +10,7 @@ import { parseAllowList } from '../http/address-guard.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { createDelivery } from '../notifications/deliver.ts';
 import { createLeases } from './leases.ts';
+import { unseenMs } from './sessions.ts';
 import type { Outcome } from './settle.ts';
 import { startWorker } from './worker.ts';
 
@@ -63,20 +64,20 @@ async function beginCall(): Promise<{ isHeld: () => boolean; ended: Promise<Outc
 
 test('a healthy worker begins a call however long ago it claimed the work, as long as it renews its lease', async () => {
   const { isHeld, ended } = await beginCall();
-  elapsed += 3_000;
+  elapsed += unseenMs;
   await until('it has seen the database again', isHeld);
   gate.resolve();
   assert.equal((await ended).success, true);
   assert.equal(receiver.arrivals.length, 1);
 });
 
-test('a worker whose sessions have ended, and that cannot get new ones, begins no call after three seconds; another attempt makes it', async () => {
+test('a worker whose sessions have ended, and that cannot get new ones, begins no call after some seconds; another attempt makes it', async () => {
   const { isHeld, ended } = await beginCall();
   await letIn(false);
   await endSessions();
-  elapsed += 2_900;
+  elapsed += unseenMs - 1;
   assert.equal(isHeld(), true, 'nobody may take it over yet');
-  elapsed += 100;
+  elapsed += 1;
   assert.equal(isHeld(), false);
   gate.resolve();
   const { state, errorClass } = await ended;
@@ -88,7 +89,7 @@ test('a worker whose sessions have ended, and that cannot get new ones, begins n
 test('a worker that loses its sessions and gets new ones goes on', async () => {
   const { isHeld } = await beginCall();
   await endSessions();
-  elapsed += 3_000;
+  elapsed += unseenMs;
   await until('it has seen the database again', isHeld);
   gate.resolve();
   await until('it is called', () => receiver.arrivals.length === 1);
@@ -109,4 +110,16 @@ test('a worker that reaches the database begins no call after a lease that it di
   assert.equal(leases.isHeld(work), false);
   await leases.renew();
   assert.equal(leases.isHeld(work), true);
+});
+
+test('every answered statement of the worker proves its session, by the time at which the statement was sent', async () => {
+  await send(await addSchool(), `${receiver.origin}/call`);
+  const leases = createLeases(db, 30, () => elapsed);
+  const [work] = await leases.claim(1, false);
+  assert.ok(work);
+  elapsed += unseenMs - 1;
+  await leases.whileSeen(async () => void (elapsed += 1));
+  assert.equal(leases.isHeld(work), true);
+  elapsed += unseenMs - 1;
+  assert.equal(leases.isHeld(work), false);
 });

@@ -10,6 +10,8 @@ import { ownFault, type Outcome } from './settle.ts';
 export type Leases = {
   claim(most: number, healthyOnly: boolean): Promise<ClaimedWork[]>;
   renew(): Promise<void>;
+  /** Runs a statement. Its answer proves that this process has a session, as the answers of the other methods do. */
+  whileSeen<T>(ask: () => Promise<T>): Promise<T>;
   /** Records that this worker is alive, and by which session. Work that was claimed under an earlier session belongs to the new one, too. */
   refreshSession(): Promise<void>;
   /** Whether this worker still holds the work: no other worker can have released it yet. */
@@ -44,6 +46,7 @@ export function createLeases(db: Db, leaseSeconds: number, elapsedMs: () => numb
       return works;
     }),
     renew,
+    whileSeen,
     async refreshSession() {
       const before = session?.startedAt;
       session = await whileSeen(() => findOwnSession(db));
@@ -58,11 +61,11 @@ export function createLeases(db: Db, leaseSeconds: number, elapsedMs: () => numb
   };
 }
 
-/** The outcome of work whose call was not begun, because another worker may have freed the work. */
+/** The outcome of work whose call was not begun, because another worker may have released the work. The delay spares a slow database. */
 export const notHeld: Outcome = {
   success: false,
   state: 'waiting',
-  delaySeconds: 0,
+  delaySeconds: 2,
   errorClass: ownFault,
   detail: { message: 'the worker stood still, or was without the database, for so long that another may make this call' },
 };

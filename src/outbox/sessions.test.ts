@@ -113,12 +113,12 @@ test('only a process without any session on the same server counts as dead', asy
   };
   assert.deepEqual(await look(10), [], 'its process has other sessions');
   await db`update outbox set claimed_by = 'ended0000'`;
-  assert.deepEqual([await look(3), await look(3)], [[], [work.claim]]);
-  assert.deepEqual([await look(1, 60_000), await look(3), await look(1)], [[], [], [work.claim]], 'the observer stood still, and counts anew');
+  assert.deepEqual([await look(6), await look(3)], [[], [work.claim]]);
+  assert.deepEqual([await look(1, 60_000), await look(6), await look(1)], [[], [], [work.claim]], 'the observer stood still, and counts anew');
   await db`update outbox set claimed_by = ${processTag}`;
   assert.deepEqual(await look(1), [], 'it has sessions again');
   await db`update outbox set claimed_by = 'ended0000'`;
-  assert.deepEqual([await look(2, 3_300), await look(1, 3_300)], [[], [work.claim]], 'with slow looks it is noticed within ten seconds, too');
+  assert.deepEqual([await look(4, 2_000), await look(1, 2_000)], [[], [work.claim]], 'with slow looks it is noticed within ten seconds, too');
   await db`update outbox set session_pid = pg_backend_pid() from pg_stat_activity a where a.pid = pg_backend_pid()`;
   assert.deepEqual(await look(10), [work.claim], 'another session has its pid');
   await db`update outbox set session_server_started_at = session_server_started_at - interval '1 hour'`;

@@ -29,7 +29,7 @@ const hasSessionEnded = (sql: Sql): Fragment => sql`(
       or a.application_name like 'schoolbell % ' || o.claimed_by || '%'))`;
 
 /** A live worker that lost its session has a new one, or the others of its process, well before this. */
-const goneMs = 4_000;
+const goneMs = 7_000;
 /** A worker that has not reached the database for this long begins no calls, because others may free its work a second later. */
 export const unseenMs = goneMs - 1_000;
 /** The time between two looks counts as this much at most, because a session may have come and gone meanwhile. */

@@ -48,12 +48,11 @@ const claimedAtOnce = 64;
 /** A claim for one row costs as much as one for many. */
 const worthClaiming = 16;
 const settledAtOnce = 128;
-const unexpected = { level: 'error', words: 'work failed unexpectedly; it will be tried again', baseSeconds: 5 } as const;
+const unexpected = { level: 'error', words: 'work failed unexpectedly; it will be tried again', baseSeconds: 5, longestSeconds: 900 } as const;
 /** Another server mostly takes over within seconds, and somebody may be waiting for the outcome. */
-const goneUnderWork = { level: 'warn', words: 'the database went away under work; it will be tried again', baseSeconds: 0.5 } as const;
+const goneUnderWork = { level: 'warn', words: 'the database went away under work; it will be tried again', baseSeconds: 0.5, longestSeconds: 30 } as const;
 /** Overload passes by itself; to ask again at once would add to it. */
-const slowUnderWork = { level: 'warn', words: 'the database was slow under work; it will be tried again', baseSeconds: 5 } as const;
-const longestOwnFaultDelaySeconds = 900;
+const slowUnderWork = { level: 'warn', words: 'the database was slow under work; it will be tried again', baseSeconds: 5, longestSeconds: 300 } as const;
 const settleAgainMs = 500;
 /** A lane is mostly busy for a moment: the wait doubles from the first to the second. */
 const laneBusyMs = { first: 2, longest: 100 } as const;
@@ -130,7 +129,7 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
   const watch = () => {
     watching ??= attempt('work of ended workers cannot be freed', async () => {
       await leases.refreshSession();
-      const dead = await findDead();
+      const dead = await leases.whileSeen(findDead);
       if (performance.now() - troubledAt < graceMs) return;
       if ((await reclaimExpired(db, leases.list(), dead)) > 0) wake();
     }).finally(() => (watching = undefined));
@@ -170,10 +169,10 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
     const isHeld = () => !givenUp.signal.aborted && leases.isHeld(work);
     const done = (handler ? handler.run(work, isHeld) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
       .catch((error: unknown): Outcome => {
-        const { level, words, baseSeconds } = isServerGone(error) ? goneUnderWork : isSlow(error) ? slowUnderWork : unexpected;
+        const { level, words, baseSeconds, longestSeconds } = isServerGone(error) ? goneUnderWork : isSlow(error) ? slowUnderWork : unexpected;
         if (!givenUp.signal.aborted && isDiskFull(error)) troubles.failed('work failed', error, describeWork(work));
         else if (!givenUp.signal.aborted) log[level]({ err: error, ...describeWork(work) }, words);
-        const delaySeconds = Math.min(longestOwnFaultDelaySeconds, baseSeconds * 2 ** Math.min(work.forgiven, 10)) * (0.8 + 0.4 * Math.random());
+        const delaySeconds = Math.min(longestSeconds, baseSeconds * 2 ** Math.min(work.forgiven, 10)) * (0.8 + 0.4 * Math.random());
         return { success: false, state: 'waiting', delaySeconds, errorClass: ownFault, detail: { message: (error as Error).message } };
       })
       .then((outcome) => settle(work, outcome))
@@ -211,7 +210,7 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
       let later: readonly Finished[] = [];
       let ended: Settled['ended'] = [];
       const failed = await attempt('outcomes could not be written', async () => {
-        const settled = await settleWork(db, part.map((one) => (one.tries > 1 ? withoutDetail(one) : one)));
+        const settled = await leases.whileSeen(() => settleWork(db, part.map((one) => (one.tries > 1 ? withoutDetail(one) : one))));
         const busy = new Set(settled.later.map(({ work }) => work));
         later = part.filter(({ work }) => busy.has(work));
         ended = settled.ended;
