@@ -160,6 +160,24 @@ test('an event that waits for a confirmation ends with its schedule, and is sent
   await until('it is settled', async () => (await callsOf())[0]?.state === 'done');
 });
 
+test('of events that ended while they waited for a confirmation, only the latest of a school is sent: earlier secrets have been replaced', async () => {
+  await onboarding.addAsking(rp);
+  await approveApp();
+  await moveAsDeveloper(`${elsewhere.origin}/latest`);
+  await service.work();
+  const endWaiting = async () => {
+    await until('the event waits', async () => (await callsOf()).at(-1)?.state === 'waiting' && (await callsOf()).at(-1)?.why === 'callback_unconfirmed');
+    await db`update outbox set state = 'failed', settled_at = now() where estab = ${estab} and rp = ${rp} and state = 'waiting'`;
+  };
+  await endWaiting();
+  await approveApp();
+  await endWaiting();
+  await run('application edit', { rp, 'confirm-callback': true });
+  await until('the latest event arrives', async () => (await callsOf()).at(-1)?.state === 'done');
+  assert.deepEqual((await callsOf()).map(({ state }) => state), ['failed', 'done']);
+  assert.equal(elsewhere.arrivals.filter(({ url: at }) => at === '/latest').length, 1);
+});
+
 test('a confirmation holds only for the URL that the operator saw: one that changes meanwhile is refused, by the console and by the command', async () => {
   await onboarding.addAsking(rp);
   const [seen, swapped] = [`${elsewhere.origin}/seen`, `${elsewhere.origin}/it's;$(swapped)`];

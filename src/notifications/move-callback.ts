@@ -28,12 +28,16 @@ export async function moveCallback(tx: Tx, rp: string, url: string, schools: rea
   return moved;
 }
 
-/** Gives events that waited for the callback URL a new schedule that begins now, those included whose schedule ended while they waited. */
+/**
+ * Gives events that waited for the callback URL a new schedule that begins now. Of those whose schedule ended while they waited, only the latest
+ * of each school is sent: an earlier approval's secret has been replaced.
+ */
 export async function releaseCallback(tx: Tx, rp: string, schools: readonly string[]): Promise<void> {
   const lane = callbackLane(rp);
   for (const estab of schools) {
     // An event that is under way finds here that it need not wait.
     await wakeWork(tx, { estab, lane }, [forCallback]);
-    await replayWork(tx, tx`o.estab = ${estab} and o.lane = ${lane} and o.waits_for = ${forCallback} and o.state in ('waiting', 'failed')`);
+    await replayWork(tx, tx`o.estab = ${estab} and o.lane = ${lane} and o.waits_for = ${forCallback}
+      and (o.state = 'waiting' or (o.state = 'failed' and not exists (select from outbox n where n.estab = o.estab and n.lane = o.lane and n.seq > o.seq)))`);
   }
 }

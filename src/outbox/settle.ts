@@ -98,19 +98,22 @@ function settle(tx: Sql, given: readonly object[]): Statement<Judged[]> {
   const pause = tx`now() + make_interval(secs => least(${breaker.longestPauseSeconds}::float8, ${breaker.firstPauseSeconds} * 2 ^ least(l.openings, 10)))`;
   // Somebody woke the lane while this was under way: it may have found what is no longer so.
   const missed = tx`(given.waits_for is not null and l.woken_at > to_timestamp(given.claimed_at))`;
+  // Work whose schedule ended while it waited for that event gets a new schedule.
+  const released = tx`(given.state = 'failed' and ${missed})`;
+  const waits = tx`(given.state = 'waiting' or ${moved} or ${released})`;
   return tx<Judged[]>`
     with given as (
       select * from jsonb_to_recordset(${tx.json(given)}) as given (lane text, estab text, id text, claim uuid, epoch int, state text, success boolean,
         charged boolean, forgiven boolean, delay float8, waits_for text, claimed_at float8, error_class text, detail jsonb, response text, disable text)
       where lane = any(${heldLanes(tx)})
     ), settled as (
-      update outbox o set attempts = o.attempts + 1, forgiven = o.forgiven + case when given.forgiven then 1
-        else 0 end, claim = null, lease_until = null,
-        state = case when (given.state = 'waiting' or ${moved}) and ${newer} then 'superseded' when ${moved} then 'waiting' else given.state end,
-        due_at = case when given.state = 'waiting' or ${moved} then now() + make_interval(secs => case when ${missed} then 0 else given.delay end)
+      update outbox o set attempts = o.attempts + 1, claim = null, lease_until = null,
+        forgiven = case when ${released} then o.attempts + 1 when given.forgiven then o.forgiven + 1 else o.forgiven end,
+        state = case when ${waits} and ${newer} then 'superseded' when ${waits} then 'waiting' else given.state end,
+        due_at = case when ${waits} then now() + make_interval(secs => case when ${missed} then 0 else given.delay end)
           else o.due_at end,
         waits_for = given.waits_for,
-        settled_at = case when (given.state = 'waiting' or ${moved}) and not ${newer} then null else now() end
+        settled_at = case when ${waits} and not ${newer} then null else now() end
       from given, lane l
       -- By its key alone: only what runs has a claim, and by the index of what runs everything would be compared with everything.
       where l.key = o.lane and o.estab = given.estab and o.id = given.id and o.claim = given.claim

@@ -75,6 +75,18 @@ test('what was under way meanwhile, and waits only now, is tried again at once, 
   assert.ok(Number(row?.seconds) > 3590);
 });
 
+test('work whose schedule ended while it waited, and that was woken during its last attempt, gets a new schedule', async () => {
+  await put();
+  const last = await claim();
+  await wake('mis');
+  await settle(last, { ...waitFor('mis'), state: 'failed' });
+  const [again] = await claim();
+  assert.equal(again?.attempts, 0);
+  await settle(again ? [again] : [], { ...waitFor('mis'), state: 'failed' });
+  const [row] = await db`select state, settled_at is not null as settled from outbox`;
+  assert.deepEqual({ ...row }, { state: 'failed', settled: true }, 'nobody woke it the second time');
+});
+
 test('what failed by itself keeps its time, whoever was woken meanwhile', async () => {
   await put();
   const given = await claim();

@@ -134,7 +134,7 @@ export const offenders: Offenders = [
       ],
       'src/outbox/settle.ts': [
         "06697774c065 update outbox set state = 'failed', settled_at = now() where lane = any($n) and state = 'waiting'",
-        '1f129c5c7fcc with given as ( select * from jsonb_to_recordset($n::jsonb) as given (lane text, estab text, id text',
+        'c081148cbfe6 with given as ( select * from jsonb_to_recordset($n::jsonb) as given (lane text, estab text, id text',
       ],
     },
   },
