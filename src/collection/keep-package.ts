@@ -1,5 +1,5 @@
-// In charge of a package that was given by command and is held: it is kept like one that was uploaded, so that whoever
-// decides, here or on the school's page, decides on exactly this one.
+// Stores a package that was imported by command and waits for approval, like one that was uploaded, so that a decision, by command or on the
+// school's page, is about exactly this package.
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Db } from '../db/connect.ts';
@@ -11,14 +11,16 @@ import { insertPackage, largestUpload, type UploadLimits } from './uploads.ts';
 /** The result of storing a package. `replaced`: the import no longer waits, because a newer one replaced it or a person decided about it. */
 export type Keeping = 'kept' | 'too large' | 'replaced';
 
-export async function keepHeldPackage(db: Db, estab: string, path: string, { dataDir, largest = largestUpload }: UploadLimits): Promise<Keeping> {
+/** `id` is that of the import: while its package is read, a newer import may begin to wait in its place. */
+export async function keepHeldPackage(db: Db, estab: string, id: string, path: string, limits: UploadLimits): Promise<Keeping> {
+  const { dataDir, largest = largestUpload } = limits;
   const file = await openSpoolFile(dataDir);
   try {
     await ((await stat(path)).isDirectory() ? packFolder(path, file, largest) : copy(createReadStream(path), file, largest));
     if (file.size > largest) return 'too large';
     return await db.begin(async (tx) => {
       const held = await findHeld(tx, estab);
-      if (held?.kind !== 'command') return 'replaced';
+      if (held?.id !== id) return 'replaced';
       await tx`delete from upload where estab = ${estab} and created_at <= ${held.at}`;
       await insertPackage(tx, estab, file, held.at);
       return 'kept';

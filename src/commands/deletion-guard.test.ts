@@ -12,6 +12,7 @@ import { fakeSchool, useFakeProvider } from '../../test/fake-provider.ts';
 import { zip } from '../../test/onboarding.ts';
 import { testSecretKey, useService } from '../../test/service.ts';
 import { enrolment, smallSchool, user, type SchoolFiles } from '../../test/small-school.ts';
+import { keepHeldPackage } from '../collection/keep-package.ts';
 import { readConfig } from '../config.ts';
 import { rosterCommands } from './roster.ts';
 
@@ -166,6 +167,17 @@ test('outside a terminal an approval names its import, and every refusal names t
   await assertFails(new RegExp(id), `import approve --estab ${estab}`);
   assert.equal(await active(estab), 41, 'nobody was deleted');
   assert.equal((await json<{ removed: number }>(`import approve --estab ${estab} --import ${id}`)).removed, 62);
+});
+
+test('the package of an import that a newer one replaced is not stored in place of the newer one', async () => {
+  const estab = await newSchool(school(people(40, 'student')));
+  await assertFails(/./, `import --estab ${estab}`, await write(school(people(15, 'student'))));
+  const first = (await waiting(estab)) ?? 'none';
+  await assertFails(/./, `import --estab ${estab}`, await write(school(people(10, 'student'))));
+  const late = await write(school(people(15, 'student')));
+  assert.equal(await keepHeldPackage(db, estab, first, late, { dataDir: service.dataDir }), 'replaced');
+  await json(`import approve --estab ${estab} --import ${await waiting(estab)}`);
+  assert.equal(await active(estab), 11);
 });
 
 test('a package that is too large to be stored cannot be approved: the refusal says so, and the remedies that it names work', async () => {

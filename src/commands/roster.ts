@@ -63,7 +63,7 @@ export const rosterCommands: readonly Command[] = [
       const limits = { dataDir: config.dataDir, ...(largest === undefined ? {} : { largest }) };
       const failed =
         report.outcome === 'held'
-          ? describeHeldImport(report, id, await keepHeldPackage(db, known, requirePath(given), limits))
+          ? describeHeldImport(report, id, await keepHeldPackage(db, known, id, requirePath(given), limits))
           : describeRefusal(report);
       const going = report.outcome === 'held' ? await describeHeld(db, known) : [];
       const words = (report.words ?? []).map(describeWord);
