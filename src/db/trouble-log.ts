@@ -18,36 +18,38 @@ const countEveryMs = 60_000;
 const quietMs = 300_000;
 const backOffMs = { base: 500, longest: 30_000 } as const;
 
-/** `failures` is the number since `loggedAt` that were not logged. */
-type Trouble = { code: string; loggedAt: number; failures: number; quiet: NodeJS.Timeout };
+/** A series of failures of one part of the work with one error code. `failures` is the number since `loggedAt` that were not logged. */
+type Trouble = { what: string; loggedAt: number; failures: number; quiet: NodeJS.Timeout };
 
 export function createTroubleLog(log: Log, now: () => number = () => performance.now()): TroubleLog {
   const troubles = new Map<string, Trouble>();
-  function end(what: string, words: string): void {
-    const known = troubles.get(what);
+  function end(series: string, words: string): void {
+    const known = troubles.get(series);
     if (!known) return;
     clearTimeout(known.quiet);
-    troubles.delete(what);
-    log.warn({ failures: known.failures }, `${what}: ${words}`);
+    troubles.delete(series);
+    log.warn({ failures: known.failures }, `${known.what}: ${words}`);
   }
-  const endWhenQuiet = (what: string) => setTimeout(() => end(what, `no failure in the last ${quietMs / 60_000} minutes`), quietMs).unref();
+  const endWhenQuiet = (series: string) => setTimeout(() => end(series, `no failure in the last ${quietMs / 60_000} minutes`), quietMs).unref();
   return {
     failed(what, error, details = {}, message = `${what}; it will be tried again`) {
       if (!isUnavailable(error) && !(error instanceof EnvironmentFault)) return log.error({ err: error, ...details }, message);
-      const { code } = error as { code: string };
-      const known = troubles.get(what);
-      clearTimeout(known?.quiet);
-      if (known?.code !== code) {
-        troubles.set(what, { code, loggedAt: now(), failures: 0, quiet: endWhenQuiet(what) });
+      const series = `${what} ${(error as { code: string }).code}`;
+      const known = troubles.get(series);
+      if (!known) {
+        troubles.set(series, { what, loggedAt: now(), failures: 0, quiet: endWhenQuiet(series) });
         return log.error({ err: error, ...details }, message);
       }
-      known.quiet = endWhenQuiet(what);
+      clearTimeout(known.quiet);
+      known.quiet = endWhenQuiet(series);
       known.failures += 1;
       if (now() - known.loggedAt < countEveryMs) return;
       log.error({ reason: (error as Error).message, failures: known.failures, ...details }, message);
       [known.loggedAt, known.failures] = [now(), 0];
     },
-    worked: (what) => end(what, 'this works again'),
+    worked(what) {
+      for (const [series, trouble] of troubles) if (trouble.what === what) end(series, 'this works again');
+    },
   };
 }
 

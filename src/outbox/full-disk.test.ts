@@ -47,11 +47,13 @@ test('a part that has not failed for five minutes ends its series with the count
   assert.equal(lines.length, 4, 'a series ends once');
 });
 
-test('another fault, and one that is not of the database, is logged by itself', () => {
+test('another fault is logged by itself, but not each time if two faults alternate; a fault that is not of the database is logged each time', () => {
   const troubles = createTroubleLog(log, () => 0);
-  for (const code of [diskFull, '57P03', diskFull]) troubles.failed('reading', fault(code));
+  for (const code of [diskFull, '57P03', diskFull, '57P03']) troubles.failed('reading', fault(code));
   for (let time = 0; time < 2; time += 1) troubles.failed('reading', new TypeError('a mistake'));
-  assert.equal(lines.filter(({ err }) => err !== undefined).length, 5);
+  assert.equal(lines.filter(({ err }) => err !== undefined).length, 4);
+  troubles.worked('reading');
+  assert.deepEqual(lines.slice(4).map(({ level, failures }) => [level, failures]), [['warn', 1], ['warn', 1]]);
 });
 
 test('on a full disk the pauses grow, and end at a limit; other faults have the usual pause', () => {
