@@ -7,7 +7,9 @@ test('the query of every path and URL is removed, and other text stays', () => {
   for (const [text, logged] of [
     ['GET /x?code=7d1: 404', 'GET /x?… 404'],
     ['see https://a.example/x?a=1&b=/y?c=2 and "/z?d=3".', 'see https://a.example/x?… and "/z?…".'],
-    ['(/a?b=1) then /c/d?e', '(/a?…) then /c/d?…'],
+    ['(/a?b=1) then /c/d?e', '(/a?… then /c/d?…'],
+    ["GET /api/GenerateQRCode?text=it's%20(a)%20secret and /o'brien?x", "GET /api/GenerateQRCode?… and /o'brien?…"],
+    ['/a?b\\c=secret d', '/a?… d'],
     ['Why? Because/of this? Yes', 'Why? Because/of this? Yes'],
     ['no/path? "x?y"', 'no/path? "x?y"'],
     ['??/a??b', '??/a?…'],

@@ -10,7 +10,7 @@ const maxErrors = 10;
  * The query of a path or URL. The lookbehind comes after the question mark, and stops at the one before, so that the time grows only with the length
  * of the text: callers choose some of what is logged.
  */
-const queryOfPath = /\?(?<=\/[^\s?"'`<>]*\?)[^\s"'`<>)\\]+/g;
+const queryOfPath = /\?(?<=\/[^\s?"`<>]*\?)[^\s"`<>]+/g;
 
 function removeQueries(text: string): string {
   return text.replace(queryOfPath, '?…');
