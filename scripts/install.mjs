@@ -31,14 +31,14 @@ function lockHash() {
 
 /**
  * True after `npm ci` or `npm install`, which leave no stamp. npm's own list of installed packages names the versions, but
- * `npm install --package-lock-only` writes it without installing anything, so the folders are checked as well.
+ * `npm install --package-lock-only` writes it without installing anything, so the folders are read as well.
  */
 function isInstalledByNpm() {
   if (existsSync(underWay)) return false;
   try {
     const read = (path) => JSON.parse(readFileSync(path, 'utf8')).packages;
     const [locked, there] = [read(join(root, 'package-lock.json')), read(join(modules, '.package-lock.json'))];
-    return listPackages().every((path) => there[path]?.version === locked[path].version && existsSync(join(root, path, 'package.json')));
+    return listPackages().every((path) => there[path]?.version === locked[path].version && versionOf(path) === locked[path].version);
   } catch {
     return false;
   }
@@ -60,6 +60,8 @@ async function install() {
   const progress = startProgress();
   mkdirSync(modules, { recursive: true });
   if (existsSync(underWay)) forgetHalfInstalled();
+  // npm writes its list last: without one, `npm ci` was interrupted, and any package may be half there.
+  else if (!existsSync(join(modules, '.package-lock.json'))) removeAll();
   writeFileSync(underWay, '');
   // What is asked of the npm that runs this, as by `npm pack --dry-run`, is not asked of this one.
   const args = ['install', '--no-dry-run', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'];
@@ -98,6 +100,10 @@ function startProgress() {
   };
 }
 
+function versionOf(path) {
+  return JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8')).version;
+}
+
 /** Where the packages go that this machine is to have; an optional one that names no system is a substitute for those that do. */
 function listPackages() {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
@@ -109,6 +115,10 @@ function listPackages() {
   const isForHere = (one) => fits(one.os, process.platform) && fits(one.cpu, process.arch) && (process.platform !== 'linux' || fits(one.libc, libc));
   const isWanted = (one) => (wanted === 'all' || !one.dev) && !(one.optional && one.os === undefined) && isForHere(one);
   return Object.entries(packages).filter(([path, one]) => path !== '' && isWanted(one)).map(([path]) => path);
+}
+
+function removeAll() {
+  for (const name of readdirSync(modules)) if (name !== '.cache') rmSync(join(modules, name), { recursive: true, force: true });
 }
 
 /**

@@ -92,3 +92,13 @@ test('packages that `npm ci` has installed are used, and its development package
   assert.deepEqual([stderr, status], ['', 0]);
   assert.ok(existsSync(installed('new', 'content.txt')), 'the development package is still there');
 });
+
+test('after an interrupted `npm ci`, or when only the lock file was brought up to date, what is there is not taken for installed', () => {
+  for (const file of ['.package-lock.json', '.installed', 'old/built']) rmSync(join(root, 'node_modules', file));
+  assert.equal(install().status, 0);
+  assert.ok(existsSync(installed('old', 'built')), 'the install script has run');
+
+  rmSync(join(root, 'node_modules/.installed'));
+  writeFileSync(installed('old', 'package.json'), JSON.stringify({ name: 'old', version: '0.9.0' }));
+  assert.match(install().stderr, /^schoolbell: installing what is missing/);
+});
