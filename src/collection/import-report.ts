@@ -55,6 +55,9 @@ export function emptyReport(estab: string): ImportReport {
   };
 }
 
+/** How the message of a refused import begins. */
+export const refusedWords = 'refused, nothing was changed';
+
 /** Returns what a person has to approve or put right, or undefined if the import went well. */
 export function describeTrouble({ outcome, overtaken, problems, problemsTotal, shrinkage }: ImportReport): string | undefined {
   if (overtaken) return Overtaken.words;
@@ -62,7 +65,7 @@ export function describeTrouble({ outcome, overtaken, problems, problemsTotal, s
   if (outcome !== 'refused') return undefined;
   const [first] = problems;
   const where = first ? [first.file, ...(first.line === null ? [] : [`line ${first.line}`]), ...(first.column === null ? [] : [first.column])].join(', ') : '';
-  return `refused, nothing was changed: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}${first ? `, the first: ${where}: ${first.rule}` : ''}`;
+  return `${refusedWords}: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}${first ? `, the first: ${where}: ${first.rule}` : ''}`;
 }
 
 /** Returns the message of a database while an import of it waits for approval. */

@@ -105,3 +105,10 @@ test('the message of an import that waits for approval gives sizes of opened kin
   const identity = await service.addClient('marks', ['S1'], 'Attendance,Identity');
   assert.equal((await readJson<Status>(identity, 'Databases')).DBStatus[0]?.Message?.replace(/;.*/, ''), 'waits for approval');
 });
+
+test('the message of a refused import gives the number and place of its problems only to callers who may see every kind', async () => {
+  const [words, problems] = ['refused, nothing was changed', ': 3 problems, the first: users.csv, line 4712, role: is not known'];
+  await service.db`update component_database set status = 'Error', message = ${words + problems} where estab = 'S1' and name = 'SchoolData'`;
+  const told = async (client: Client) => (await readJson<Status>(client, 'Databases')).DBStatus[0]?.Message?.replace(/; this source.*/, '');
+  assert.deepEqual([await told(all), await told(school), await told(student)], [words + problems, words, words]);
+});

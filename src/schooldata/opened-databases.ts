@@ -4,7 +4,7 @@ import { readDatabases, type ComponentDatabase } from '../collection/component-d
 import { databaseNames, type DatabaseName } from '../collection/connector.ts';
 import type { Shrinkage } from '../collection/deletion-guard.ts';
 import { findHeld } from '../collection/held.ts';
-import { describeWaiting } from '../collection/import-report.ts';
+import { describeWaiting, refusedWords } from '../collection/import-report.ts';
 import type { Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
@@ -22,7 +22,7 @@ export function showOpened(sql: Sql, reader: Reader, databases: readonly Compone
 }
 
 async function showRoster(sql: Sql, reader: Reader, database: ComponentDatabase): Promise<ComponentDatabase> {
-  const message = database.status === 'Paused' ? await hideLosses(sql, reader, database.message ?? '') : database.message;
+  const message = database.status === 'Paused' ? await hideLosses(sql, reader, database.message ?? '') : hideProblems(reader, database.message);
   return { ...database, rowCount: await countOpenedRecords(sql, reader), message };
 }
 
@@ -49,6 +49,13 @@ async function hideLosses(sql: Sql, { estab, scopes }: Reader, message: string):
   // The import may have been decided since the message was read.
   if (!message.startsWith(whole)) return describeWaiting([]);
   return `${describeWaiting(losses.filter((loss) => isOpened(loss, scopes)))}${message.slice(whole.length)}`;
+}
+
+/** Removes the number of problems, and the line of the first, for readers who may not see every kind: both are at most the size of a file. */
+function hideProblems({ scopes }: Reader, message: string | null): string | null {
+  if (!message?.startsWith(refusedWords)) return message;
+  const isOpen = (name: CollectionName) => collections[name].kinds.every((kind) => openedKinds(name, scopes).includes(kind));
+  return (Object.keys(collections) as CollectionName[]).every(isOpen) ? message : refusedWords;
 }
 
 /** Whether the scopes open every record that the loss counts. */
