@@ -137,7 +137,13 @@ export const applicationCommands: readonly Command[] = [
 async function requireSeenUrl({ db, ask }: Context, given: Given): Promise<string> {
   const { rp: known, name, callbackUrl, confirmedCallbackHost } = await requireApplication(db, text(given, 'rp'));
   const named = optionalText(given, 'callback-url');
-  if (named !== undefined || !ask) return named ?? callbackUrl;
+  if (named !== undefined && named !== callbackUrl)
+    throw new SchoolbellError(
+      'conflict',
+      `The callback URL of ${known} is ${callbackUrl} now. Nothing was changed. To confirm this URL, name it; to change it, leave --confirm-callback ` +
+        'out: a change by the operator needs no confirmation.',
+    );
+  if (named !== undefined || !ask) return callbackUrl;
   const before = confirmedCallbackHost === null ? [] : [`The confirmed host is ${confirmedCallbackHost}.`];
   const answer = await ask([`The callback URL of ${known} ${name} is ${callbackUrl}.`, ...before, 'Type yes to confirm it: '].join('\n'));
   if (answer.trim().toLowerCase() !== 'yes') throw new SchoolbellError('conflict', 'nothing was changed');
