@@ -33,7 +33,7 @@ export const kinds = {
   pageA: kind('page, variant A', { away: 400 }),
   listA: kind('whole list, variant A', { away: 400 }),
   page12: kind('page, 1.2'),
-  tokenA: kind('token, variant A'),
+  tokenA: kind('token, variant A', { away: 400 }),
   tokenB: kind('token, variant B'),
   schoolToken: kind('school token'),
   schoolData: kind('school data'),
