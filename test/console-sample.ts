@@ -46,7 +46,7 @@ export async function useConsoleSample(): Promise<ConsoleSample> {
   await addRosters(service);
   await service.db`
     insert into login (estab, presence_id, username, locked_until)
-    select estab, presence_id(estab, sourced_id), ${hostile}, now() + interval '1 day' from roster_user
+    select estab, presence_id(estab, sourced_id), ${hostile}, now() + interval '15 minutes' from roster_user
     where estab = ${hillTop} and kind = 'teacher' and status = 'active' order by sourced_id limit 1`;
   const client = await service.addClient(reader, [hillTop]);
   const other = await service.addClient(odd, [hillTop, held], 'School,Staff:optional');
