@@ -93,7 +93,7 @@ test('a database of an unreleased version is refused, and nothing in it is chang
     const carriesNot = /does not carry: grants .* secrets, logins .* history/;
     await assert.rejects(migrate(db), (error: Error) => /unreleased version .* 0001_access\.sql/.test(error.message) && carriesNot.test(error.message));
     const { assertFails } = useCommands({ DATABASE_URL: url, SECRET_KEY: testSecretKey, DATA_DIR: folder });
-    for (const command of ['school list', 'status', 'upgrade', 'keys rotate']) await assertFails(/unreleased version/, command);
+    for (const command of ['school list', 'status', 'upgrade', 'upgrade --check', 'keys rotate']) await assertFails(/unreleased version/, command);
     assert.deepEqual([await describeSchema(db), await isMigrated(db)], [before, false]);
   });
 });

@@ -20,9 +20,6 @@ export type BackupPlan = Readonly<{
   moved: boolean;
 }>;
 
-/** An older schema has no such thing. */
-const isKept = async (db: Sql) => (await db<{ kept: boolean }[]>`select to_regclass('backup_plan') is not null as kept`)[0]?.kept === true;
-
 /**
  * The same for as long as it is the same database, also after a failover. Of a server on this machine its folder counts as well: that of
  * another one was copied.
@@ -32,11 +29,10 @@ const databaseName = (db: Sql) => db`(select system_identifier::text from pg_con
   coalesce((select '/' || setting from pg_settings where name = 'data_directory' and inet_server_addr() <<= '127.0.0.0/8'), '')`;
 
 export async function findBackupPlan(db: Sql): Promise<BackupPlan | undefined> {
-  if (!(await isKept(db))) return undefined;
   const [plan] = await db<BackupPlan[]>`
-    select id, folder, every_seconds as "everySeconds", keep, since, by, asked_at as "askedAt", (to_jsonb(p) ->> 'seen_at')::timestamptz as "seenAt",
+    select id, folder, every_seconds as "everySeconds", keep, since, by, asked_at as "askedAt", seen_at as "seenAt",
       database <> ${databaseName(db)} as moved
-    from backup_plan p`;
+    from backup_plan`;
   return plan;
 }
 

@@ -1,5 +1,4 @@
-// In charge of which versions of the service a database has had, and of which version each process is that uses it. An older
-// schema than the one that knows this is read as well: nothing is known of it then.
+// Records the versions of the service that a database has had, and the version of each process that uses it.
 import { hostname } from 'node:os';
 import type { Role } from '../config.ts';
 import { version } from '../version.ts';
@@ -18,20 +17,17 @@ const aliveSeconds = 180;
 
 const newestMigration = readMigrations().at(-1)?.version ?? 0;
 
-const isKept = async (sql: Sql) => (await sql<{ kept: boolean }[]>`select to_regclass('service_version') is not null as kept`)[0]?.kept === true;
-
 /** Whether this version has been started on this database before. */
 export async function knowsVersion(sql: Sql): Promise<boolean> {
-  return (await isKept(sql)) && (await sql`select from service_version where version = ${version}`).length > 0;
+  return (await sql`select from service_version where version = ${version}`).length > 0;
 }
 
 export async function noteVersion(sql: Sql): Promise<void> {
-  if (await isKept(sql)) await sql`insert into service_version (version, by) values (${version}, ${hostname()}) on conflict do nothing`;
+  await sql`insert into service_version (version, by) values (${version}, ${hostname()}) on conflict do nothing`;
 }
 
 /** Latest first. */
 export async function listVersions(sql: Sql): Promise<KnownVersion[]> {
-  if (!(await isKept(sql))) return [];
   return sql<KnownVersion[]>`select version, first_started as "firstStarted", by from service_version order by first_started desc`;
 }
 
@@ -71,11 +67,10 @@ export async function listVersionedProcesses(db: Db): Promise<VersionedProcess[]
 }
 
 async function listNoted(db: Db): Promise<readonly Noted[]> {
-  if (!(await isKept(db))) return [];
   return db<Noted[]>`
     select tag, version, role, host, migration, started_at as started,
-      coalesce((to_jsonb(p) ->> 'seen_at')::timestamptz > now() - make_interval(secs => ${aliveSeconds}), false) as alive
-    from service_process p order by started_at`;
+      seen_at > now() - make_interval(secs => ${aliveSeconds}) as alive
+    from service_process order by started_at`;
 }
 
 /** Of processes that have ended. */

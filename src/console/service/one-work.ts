@@ -28,7 +28,7 @@ export const workPage: Page = {
 ${renderFacts([
   ['State', renderBadge(badgeOfEnding(ending) ?? badgeOfWork(work))],
   work.state === 'running' && ['Under way since', renderAgo(work.since, now(), 'an unknown time')],
-  work.state === 'running' && ['By', renderProcess(work.by, await listProcesses(db), now())],
+  work.by !== null && ['By', renderProcess(work.by, await listProcesses(db), now())],
   work.state === 'waiting' && ['Due', renderAgo(work.due, now())],
   work.error !== null && (work.state !== 'done' || ending) && ['Why', work.error],
   ending && ['Import', renderEnding(work.estab, ending)],
@@ -68,8 +68,7 @@ function renderRetry(visit: Visit, work: Work, refusal: string | undefined): Htm
 }
 
 /** by: the mark that its connections have. */
-function renderProcess(by: string | null, processes: readonly ConnectedProcess[], now: number): HtmlValue {
-  if (by === null) return html`<span class="quiet">not known: a process of an older version</span>`;
+function renderProcess(by: string, processes: readonly ConnectedProcess[], now: number): HtmlValue {
   const there = processes.find(({ tag }) => tag === by);
   if (!there) return html`process ${String(pidOf(by))}, which is not connected any more`;
   return html`process ${String(there.pid)}${there.address !== undefined && ` at ${there.address}`}, connected since ${renderAgo(there.since, now)}`;
