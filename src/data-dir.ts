@@ -1,7 +1,7 @@
 // Checks of DATA_DIR before anything else uses it, so that a wrong one is named by its setting.
-import { accessSync, constants, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { explainFileFault } from './environment-fault.ts';
+import { accessSync, constants, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { EnvironmentFault, explainFileFault } from './environment-fault.ts';
 
 /** A file of this size shows that the disk has room: on some full disks an empty one can still be created. */
 const probeBytes = 64 * 1024;
@@ -14,7 +14,7 @@ export function prepareDataDir(dataDir: string): void {
   try {
     // If the service was started as root, PostgreSQL runs under another account, which must be able to pass through this folder. Files with secrets
     // have mode 0600.
-    mkdirSync(dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
+    createFolder(resolve(dataDir), process.getuid?.() === 0 ? 0o711 : 0o700);
     try {
       writeFileSync(probe, Buffer.alloc(probeBytes));
     } finally {
@@ -22,6 +22,23 @@ export function prepareDataDir(dataDir: string): void {
     }
   } catch (error) {
     throw explainFileFault(error, placeOfDataDir(dataDir));
+  }
+}
+
+/**
+ * Creates a folder and the missing ones above it. The recursive mkdir of Node does not return on a file system that answers ENOENT although the
+ * folder above exists, such as /proc.
+ */
+function createFolder(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+    if (code !== 'ENOENT') throw error;
+    if (existsSync(dirname(path))) throw new EnvironmentFault(`${placeOfDataDir(path)}: its file system does not allow new folders. Name another one`, { code });
+    createFolder(dirname(path), mode);
+    createFolder(path, mode);
   }
 }
 

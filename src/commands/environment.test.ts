@@ -55,6 +55,11 @@ test('a DATA_DIR that is a file, or lies below one, is named with the remedy', a
   }
 });
 
+const onLinux = { skip: process.platform === 'linux' ? false : 'only Linux has such a file system' };
+test('a DATA_DIR on a file system that cannot have new folders is named', onLinux, async () => {
+  assertFailed(await start({ DATA_DIR: '/proc/schoolbell/data' }), /^schoolbell: DATA_DIR \/proc\/schoolbell: .*does not allow new folders/m);
+});
+
 const asRoot = { skip: isRoot ? false : 'only root can run a process as another user' };
 test('a DATA_DIR that the user may not write to is named with the user and the remedy', asRoot, async () => {
   const closed = join(folder, 'closed');
