@@ -490,12 +490,15 @@ test('a listener is called, also after its connection was ended, and not after i
   assert.deepEqual(heard, []);
 });
 
-test('the end does not wait for a statement that takes too long', async () => {
-  const ending = connect(url, { max: 1, name: 'ending' });
-  const sleeping = assert.rejects(async () => ending`select pg_sleep(60)`, isUnavailable);
-  while ((await db`select from pg_stat_activity where application_name like 'schoolbell ending %' and state = 'active'`).length === 0);
+test('the end does not wait for a statement that takes too long, and the server ends the session of a client that is gone', async () => {
+  const hour = 3_600_000;
+  const ending = connect(url, { max: 1, name: 'ending', statementMs: hour, answerMs: hour });
+  const sleeping = assert.rejects(async () => ending`select pg_sleep(3600)`, isUnavailable);
+  const sessions = () => db`select from pg_stat_activity where application_name like 'schoolbell ending %' and state = 'active'`;
+  await until('it sleeps', async () => (await sessions()).length === 1);
   await ending.end({ timeout: 0 });
   await sleeping;
+  await until('the session has ended', async () => (await sessions()).length === 0);
 });
 
 test('of two transactions that wait for one another, the one that the server ended is done again, unless it cannot be', async () => {

@@ -24,6 +24,9 @@ const planCacheModes = { kept: 'force_generic_plan', made: 'force_custom_plan', 
 const planCacheModesOfSpread = { ...planCacheModes, kept: 'auto' } as const;
 /** What a transaction says of how it is to be planned holds on the school's node, too; a node that is gone is not knocked at for half a minute. */
 const settingsOfSpread = { 'citus.propagate_set_commands': 'local', 'citus.node_connection_timeout': '2000' } as const;
+/** How often the server looks during a statement whether the client is still connected. Servers on Windows cannot look, and refuse the setting. */
+const clientCheckMs = 1_000;
+const canCheckClients = `version() ~* 'linux|darwin|bsd'`;
 const idleMs = 60_000;
 const keepAliveMs = 10_000;
 /** Between rounds over all servers while none is to be had. */
@@ -163,6 +166,7 @@ export class SessionPool {
       const toSet = ([name, value]: [string, string]) => `set_config('${name}', '${value}', false)`;
       const set = Object.entries(settings).map(toSet);
       set.push(`set_config('plan_cache_mode', case when ${isSpread} then '${planCacheModesOfSpread[plans]}' else '${planCacheModes[plans]}' end, false)`);
+      set.push(`case when ${canCheckClients} then ${toSet(['client_connection_check_interval', String(clientCheckMs)])} end`);
       set.push(`case when ${isSpread} then ${Object.entries(settingsOfSpread).map(toSet).join(' || ')} end`);
       await this.#servers.examine(async (asks) => {
         const { rows } = await client.query<ServerFacts>(`select ${[...asks, ...set, `${isSpread} as spread`].join(', ')}`);
