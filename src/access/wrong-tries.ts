@@ -1,6 +1,7 @@
 // In charge of guessing: so many wrong tries within a while, then a pause. Counted in the database, so that the limit
 // holds over all processes.
 import ipaddr from 'ipaddr.js';
+import { isRecent } from '../db/clock.ts';
 import type { Db, Sql } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
@@ -55,7 +56,7 @@ export async function findUsedUp(sql: Sql, { kind, minutes, most }: TryLimit, tr
     const fromAddress = together === 'client' ? sql`` : sql`and address = ${networkOf(tried.address)}`;
     const [row] = await sql<{ tries: number; wait: number }[]>`
       select count(*)::int as tries, ceil(60 * ${minutes}::int - extract(epoch from now() - min(tried_at)))::int as wait
-      from (select tried_at from wrong_try where kind = ${kind} ${ofClient} ${fromAddress} and tried_at > now() - make_interval(mins => ${minutes})
+      from (select tried_at from wrong_try where kind = ${kind} ${ofClient} ${fromAddress} and ${isRecent(sql, sql`tried_at`, minutes * 60)}
             order by tried_at desc limit ${limit}) latest`;
     if (row && row.tries >= limit) return { most: limit, wait: row.wait };
   }

@@ -27,3 +27,13 @@ export async function readMoment(sql: Sql): Promise<string> {
  */
 export const isAhead = (sql: Sql, instant: Fragment, longestSeconds: number): Fragment =>
   sql`(${instant} is not null and ${instant} > now() and ${instant} <= now() + make_interval(secs => ${longestSeconds}))`;
+
+/** Seconds by which the clock of one transaction may be ahead of that of another, which began earlier. */
+const transactionsApart = 60;
+
+/**
+ * Condition that is true for an instant within the last `seconds`. An instant that lies further ahead was set before the clock was set back, and
+ * must not count until that time comes again.
+ */
+export const isRecent = (sql: Sql, instant: Fragment, seconds: number): Fragment =>
+  sql`(${instant} > now() - make_interval(secs => ${seconds}) and ${instant} < now() + make_interval(secs => ${transactionsApart}))`;

@@ -1,6 +1,7 @@
 // In charge of how many mails with links to passwords go out: to a person within the hour, and to a school's people
 // within the day.
 // What was sent stands in the audit, written in the transaction of the mail.
+import { isRecent } from '../db/clock.ts';
 import type { Fragment, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 
@@ -37,7 +38,7 @@ export async function requireMailsLeft(
 async function findWait(tx: Tx, estab: string, whom: Fragment, seconds: number, most: number): Promise<number | undefined> {
   const [row] = await tx<{ wait: number }[]>`
     select greatest(1, ceil(extract(epoch from at - now()) + ${seconds}::int))::int as wait from identity_audit
-    where estab = ${estab} and outcome = 'done' and at > now() - make_interval(secs => ${seconds}) ${whom}
+    where estab = ${estab} and outcome = 'done' and ${isRecent(tx, tx`at`, seconds)} ${whom}
     order by at desc offset ${most}::int limit 1`;
   return row?.wait;
 }

@@ -2,6 +2,7 @@
 // answer nor by how long it takes: the request only puts the question into the outbox, and a worker looks who it is about.
 import { findEstab } from '../access/find-school.ts';
 import { noteTry, requireTriesLeft, takeTurn, type TryLimit } from '../access/wrong-tries.ts';
+import { isRecent } from '../db/clock.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { enqueueMail } from '../mail/mail.ts';
@@ -57,7 +58,7 @@ async function sendLink(tx: Tx, publicUrl: string, estab: string): Promise<{ to?
   const [school] = await tx<{ name: string; email: string }[]>`select name, email from establishment where estab = ${estab} and confirmed_at is not null`;
   if (!school) return { message: 'there is no such school, or nobody has confirmed it' };
   const [recent] = await tx<{ count: number }[]>`
-    select count(*)::int as count from school_link where estab = ${estab} and invitation is null and created_at > now() - interval '1 hour'`;
+    select count(*)::int as count from school_link where estab = ${estab} and invitation is null and ${isRecent(tx, tx`created_at`, 3600)}`;
   if ((recent?.count ?? 0) >= mostLinksAnHour) return { message: `${mostLinksAnHour} links were sent within the hour` };
   const link = `${publicUrl}${linkPath(await makeSignInLink(tx, estab))}`;
   await enqueueMail(tx, { estab, rp: null, to: school.email, ...renderSignIn({ school: school.name, link }) });

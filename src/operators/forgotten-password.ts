@@ -3,6 +3,7 @@
 // into the outbox, and a worker looks who it is about.
 import { noteLook } from '../access/audit-trail.ts';
 import { noteTry, requireTriesLeft, takeTurn } from '../access/wrong-tries.ts';
+import { isRecent } from '../db/clock.ts';
 import type { Db, Tx } from '../db/connect.ts';
 import { cutText } from '../http/cut-text.ts';
 import { holdsClaim } from '../outbox/claim.ts';
@@ -53,7 +54,7 @@ async function send(tx: Tx, publicUrl: string, person: string, address: string):
     where sign_in_name = ${person.trim().toLowerCase()} and email is not null for no key update`;
   if (!account) return 'there is no such operator';
   const [recent] = await tx<{ count: number }[]>`
-    select count(*)::int as count from console_link where account = ${account.id} and created_at > now() - interval '1 hour'`;
+    select count(*)::int as count from console_link where account = ${account.id} and ${isRecent(tx, tx`created_at`, 3600)}`;
   if ((recent?.count ?? 0) >= mostLinksAnHour) return `${mostLinksAnHour} links were sent within the hour`;
   if (account.invited) await sendInvitation(tx, publicUrl, account);
   else await sendForgotten(tx, publicUrl, account);

@@ -7,7 +7,9 @@ import { heardStatements } from '../../test/heard-statements.ts';
 import { useService } from '../../test/service.ts';
 import { until } from '../../test/until.ts';
 import { limitTokenKeys, rotateTokenKey } from '../access/token-keys.ts';
+import { findUsedUp, noteTry, type TryLimit } from '../access/wrong-tries.ts';
 import { requestDue } from '../collection/component-databases.ts';
+import { requireMailsLeft } from '../identity/mail-limits.ts';
 import { limitProviderKeys, rotateProviderKeys } from '../identity/oidc/keys.ts';
 import { sweepWaits } from '../schooldata/availability.ts';
 import { reclaimExpired } from './claim.ts';
@@ -146,6 +148,24 @@ test('an application that waits for data is answered within ten minutes', async 
   const [wait] = await db<{ seconds: number }[]>`
     select extract(epoch from deadline_at - now())::float8 as seconds from availability_wait where estab = 'waited'`;
   assert.ok((wait?.seconds ?? Infinity) <= 600, JSON.stringify(wait));
+});
+
+test('tries and mails that were counted under the later time use up no limit', async () => {
+  await service.addSchool('counted');
+  const tries: TryLimit = { kind: 'sign-in', what: 'tries', minutes: 1, most: { pair: 3 } };
+  const tried = { client: 'counted', address: '127.0.0.1' };
+  const limits = () => Promise.all([
+    findUsedUp(db, tries, tried),
+    db.begin((tx) => requireMailsLeft(tx, 'counted', { mails: 1, presenceId: 'p1' })).then(() => undefined, (error: unknown) => error),
+  ]);
+  await clock.setAhead(3 * hour);
+  for (let time = 0; time < 3; time += 1) {
+    await noteTry(db, tries, tried);
+    await db`insert into identity_audit (estab, rp, operation, presence_id, outcome) values ('counted', 'app', 'CreateLogin', 'p1', 'done')`;
+  }
+  assert.equal((await limits()).filter((one) => one !== undefined).length, 2, 'both are used up');
+  await clock.setAhead(0);
+  assert.deepEqual(await limits(), [undefined, undefined]);
 });
 
 test('a step back is told from time that passes, from waiting and from a step ahead', () => {
