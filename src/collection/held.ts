@@ -3,7 +3,7 @@
 import type { Db, Fragment, Sql, Tx } from '../db/connect.ts';
 import { SchoolbellError } from '../errors.ts';
 import { collections } from '../roster/collections.ts';
-import type { CollectionName } from '../roster/resource.ts';
+import type { CollectionName, Resource } from '../roster/resource.ts';
 import type { Changes } from './compare-stage.ts';
 import { requestCollection } from './component-databases.ts';
 import type { ImportKind } from './connector.ts';
@@ -20,9 +20,7 @@ const namedLosses = 100;
 /** Everything that would go, under the run that is recorded already. */
 export async function noteLosses(tx: Tx, changes: Changes, run: string): Promise<void> {
   const { estab, number } = changes.reading;
-  for (const [resource, { removed, changed }] of changes.counts) {
-    const ofPeople = resource === collections.users;
-    if (removed === 0 && !(ofPeople && changed > 0)) continue;
+  for (const [resource, ofPeople] of listShrinking(changes)) {
     const { role, name, joins } = wordsOf(tx, estab, resource.collection);
     const losingRoles = tx`
       union all select t.sourced_id, l.role, true, ${name} from roster_user t join ${roleLosses(tx, changes)} l on l.sourced_id = t.sourced_id
@@ -72,29 +70,37 @@ export function wordsOf(tx: Sql, estab: string, collection: CollectionName): Wor
 }
 
 /**
- * Whether a person has approved these losses: every deletion was recorded with the import that was approved, and that none of a kind is left,
- * or none of it came, was said there too.
+ * Whether a person has approved this import: every deletion was recorded with the import that was approved, also of kinds below the limit, and
+ * that none of a kind is left, or none of it came, was said there too.
  */
 export async function isApproved(tx: Tx, changes: Changes, shrinkage: readonly Shrinkage[], approved: string): Promise<boolean> {
   const { estab, number } = changes.reading;
   const [seen] = await tx<{ shrinkage: Shrinkage[] }[]>`select report -> 'shrinkage' as shrinkage from import_run where estab = ${estab} and id = ${approved}`;
-  for (const { collection, role, size } of shrinkage) {
-    if (size !== 'many' && !seen?.shrinkage.some((one) => one.collection === collection && one.role === role && one.size === size)) return false;
-    const ofUsers = role === null ? tx`` : tx`
-      and (t.role = ${role} or t.roles @> ${tx.json([{ role }])}::jsonb)
-      union all select l.sourced_id, l.role from ${roleLosses(tx, changes)} l where l.role = ${role}`;
+  const wasSaid = ({ collection, role, size }: Shrinkage) =>
+    seen?.shrinkage.some((one) => one.collection === collection && one.role === role && one.size === size) === true;
+  if (shrinkage.some((one) => one.size !== 'many' && !wasSaid(one))) return false;
+  for (const [{ collection, table }, ofPeople] of listShrinking(changes)) {
+    const losingRoles = tx`union all select l.sourced_id, l.role from ${roleLosses(tx, changes)} l`;
     const [unseen] = await tx`
       select from (
         select t.sourced_id, null as lost
-        from ${tx(collections[collection].table)} t join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = ${collection}
+        from ${tx(table)} t join stage_change c on c.estab = ${estab} and c.reading = ${number} and c.collection = ${collection}
           and c.sourced_id = t.sourced_id and c.what in ('missing', 'marked')
-        where t.estab = ${estab} and t.status = 'active' ${ofUsers}) g
+        where t.estab = ${estab} and t.status = 'active' ${ofPeople ? losingRoles : tx``}) g
       where not exists (select from import_loss l where l.estab = ${estab} and l.import = ${approved} and l.collection = ${collection}
         and l.sourced_id = g.sourced_id and (l.loses is null or g.lost = any(l.loses)))
       limit 1`;
     if (unseen) return false;
   }
   return true;
+}
+
+/** The collections that lose records, or people who lose roles. */
+function listShrinking({ counts }: Changes): [resource: Resource, ofPeople: boolean][] {
+  return [...counts].flatMap(([resource, { removed, changed }]): [Resource, boolean][] => {
+    const ofPeople = resource === collections.users;
+    return removed > 0 || (ofPeople && changed > 0) ? [[resource, ofPeople]] : [];
+  });
 }
 
 /**

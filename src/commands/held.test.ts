@@ -101,6 +101,24 @@ test('a watched folder is read again: others than those who were seen do not go'
   assert.deepEqual([done.removed, await records(estab)], [40, 28]);
 });
 
+test('a watched folder is read again: nobody who was not seen goes, also of a kind whose loss is below the limit', async () => {
+  const estab = 'watched-more';
+  const writeRoster = (left: number, parents: number) => {
+    const others = [...many(left, (at) => user(`x${at}`, 'student')), ...many(parents, (at) => user(`f${at}`, 'parent'))];
+    return write(estab, smallPackage({ users: [...smallSchool.users, ...others] }));
+  };
+  const folder = await writeRoster(60, 20);
+  await json(`school add --estab ${estab} --name School --email office@school.example --connector csv --folder ${folder}`);
+  await json(`collect --estab ${estab}`);
+  await writeRoster(30, 20);
+  await assertFails(/30 of 64 student users/, `collect --estab ${estab}`);
+  await writeRoster(30, 17);
+  await assertFails(/not the deletions that you approved/, await approve(estab));
+  assert.equal(await records(estab), 88);
+  const done = await json<{ removed: number }>(await approve(estab));
+  assert.deepEqual([done.removed, await records(estab)], [33, 55]);
+});
+
 test('faults are printed by kind, with how many and what falls with them', async () => {
   const estab = 'printing';
   await service.addSchool(estab);
