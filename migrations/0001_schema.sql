@@ -462,7 +462,7 @@ create table roster (
   -- History exists for the versions from history_from to history_to.
   history_from int not null default 0,
   history_to int not null default 0,
-  -- Since when history contains records that were purged.
+  -- When records were purged that the history still holds; a job deletes them there an hour later. Null if there are none.
   purged_at timestamptz,
   -- The oldest version that can be read.
   kept_from int generated always as (case when history_to = version then history_from else version end) stored
@@ -478,8 +478,8 @@ create table roster_version (
   primary key (estab, version)
 );
 
--- A copy of each roster's state, for statements about all schools and for every check of an access token. It is written together
--- with roster.
+-- A copy of each roster's state, for queries across all schools and for every check of an access token. It is updated in the
+-- transaction that updates roster.
 create table roster_standing (
   estab text collate "C" primary key references establishment on delete cascade,
   roster_id uuid not null,
@@ -494,8 +494,8 @@ create table roster_standing (
   pupils int not null default 0
 );
 
--- How many records of each kind and status a collection has at the current version. kinds: all kinds of people who have several,
--- separated by commas; otherwise empty.
+-- How many records of each kind and status a collection has at the current version. A person with several kinds, such as teacher and
+-- parent, counts in one row: kinds lists all of them, separated by commas. It is empty for everyone else.
 create table roster_total (
   estab text collate "C" not null references roster on delete cascade,
   collection text not null,
@@ -1223,7 +1223,7 @@ create table demo_mark (
 );
 create index demo_mark_date on demo_mark (date);
 
--- Answers of the demo's MIS, so that the same write repeated counts once.
+-- Answers of the demo's MIS, so that a repeated write takes effect only once.
 create table demo_write (
   estab text collate "C" not null references establishment on delete cascade,
   tracking_id uuid not null,
@@ -1662,8 +1662,8 @@ create table service_version (
   by text not null
 );
 
--- Processes that use this database. seen_at: when the process last reported, because an idle one has no connection. migration: the newest one
--- that its version knows.
+-- Processes that use this database. seen_at: when the process last reported. Connections do not show whether it is alive, because an idle
+-- process has none. migration: the newest migration that its version knows.
 create table service_process (
   tag text primary key,
   version text not null,

@@ -1,4 +1,4 @@
-// Encrypts values that must stay readable with a key derived from SECRET_KEY, so that a copy of the database reveals none of them.
+// Encrypts, with a key derived from SECRET_KEY, values that the service has to read again, so that a copy of the database reveals none of them.
 // The first key encrypts and every key decrypts, which is how one key replaces another. Each value is bound to its row and purpose
 // (see `sealedAs`) and decrypts nowhere else, so that two values cannot be swapped in the database.
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes, type KeyObject } from 'node:crypto';

@@ -48,7 +48,7 @@ async function readEndings(sql: Sql, estab: string, ids: readonly string[]): Pro
   return new Map(rows.map((row) => [row.import, row]));
 }
 
-/** import: of one that was read but not merged. */
+/** import: the id of the import that the fetch ended with, if it got that far. */
 type Found = Omit<ListedCollection, 'ending'> & { import: string | null };
 
 async function listOf(sql: Sql, estab: string, name: DatabaseName, before: number | undefined, most: number): Promise<Found[]> {

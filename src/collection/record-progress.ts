@@ -1,4 +1,4 @@
-// Records the progress of a fetch in the state of its database.
+// Records the progress of a fetch in the row of the component database (SchoolData or Attendance) that is being fetched.
 import type { Db } from '../db/connect.ts';
 import type { DatabaseName } from './connector.ts';
 import type { OnImportProgress } from './import-progress.ts';

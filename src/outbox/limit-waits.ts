@@ -42,7 +42,7 @@ export function createWaitLimit(db: Db): () => Promise<void> {
   };
 }
 
-/** The delay that an attempt asked for; work that was not tried yet waits at most as long as a burst of events is collected. */
+/** The pause that an attempt set before the next one. For work that was not tried yet: the longest time for which events are collected. */
 const delayOf = (sql: Sql, attempt: Fragment): Fragment =>
   sql`coalesce(${attempt}.next_at - ${attempt}.at, make_interval(secs => ${coalescing.longestSeconds}))`;
 

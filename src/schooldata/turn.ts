@@ -4,7 +4,7 @@ import { misLane } from '../collection/mis-answers.ts';
 import { readClock } from '../db/clock.ts';
 import type { Db, Tx } from '../db/connect.ts';
 
-/** How long the MIS is tried. */
+/** For how long a writeback to the MIS is retried before it times out. */
 export const longestMinutes = 60;
 
 export type Turn = { trackingId: string; rp: string; partial: boolean; undoOf: string | null; callbacks: { url: string }[]; secondsLeft: number };
