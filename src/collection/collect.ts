@@ -4,8 +4,9 @@ import { randomUUID } from 'node:crypto';
 import type { Db, Tx } from '../db/connect.ts';
 import { isSlow } from '../db/unavailable.ts';
 import { announceChange } from '../notifications/announce.ts';
+import type { ClaimedWork } from '../outbox/claim.ts';
 import { markTransaction } from '../outbox/sessions.ts';
-import { ownFault, waitsForApproval, type Outcome } from '../outbox/settle.ts';
+import { ownFault, slowness, waitsForApproval, type Outcome } from '../outbox/settle.ts';
 import type { Handler } from '../outbox/worker.ts';
 import { countMarks, lockMarks, mergeStagedMarks, rejectUnknownMarks, sealMarks } from './attendance.ts';
 import { installDatabases, readDatabases, requestCollection } from './component-databases.ts';
@@ -45,8 +46,20 @@ const slownessTries = 6;
 
 class RosterFirst extends Error {}
 
+/** The class of attempts in which the source, or its data, was at fault. */
+const sourceFault = 'mis';
+
 /** The database works but is slow, which mostly passes by itself. */
 const isSlowness = (error: unknown): error is Error => error instanceof NoTurn || isSlow(error);
+
+/** Counts the attempts of this fetch that found the database slow, since the last failure that was recorded. Waits for the roster do not count. */
+async function countSlowTries(db: Db, { estab, id, forgiven }: ClaimedWork): Promise<number> {
+  if (forgiven === 0) return 0;
+  const [row] = await db<{ tries: number }[]>`
+    select count(*)::int as tries from outbox_attempt where estab = ${estab} and id = ${id} and error_class = ${slowness}
+      and number > coalesce((select max(number) from outbox_attempt where estab = ${estab} and id = ${id} and error_class = ${sourceFault}), 0)`;
+  return row?.tries ?? 0;
+}
 
 /** How a collection ended that could be read but not merged. report: the import that says more of it. */
 export type Trouble = { message: string; held: boolean; overtaken?: true; report?: string };
@@ -79,7 +92,9 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent, me
     longestSeconds: longestStepSeconds,
     async run(work) {
       const { database, force, full, rosterFirst, upload, approved, partial } = work.payload as Payload;
+      let slowTries = 0;
       try {
+        slowTries = await countSlowTries(parts.db, work);
         const trouble = await collectDatabase(parts, work.estab, database, {
           force,
           full,
@@ -89,7 +104,7 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent, me
           partial,
           shrinkLimitPercent,
           takeTurn,
-          patient: work.forgiven < slownessTries,
+          patient: slowTries < slownessTries,
           whenBegun: (tx) => markTransaction(tx, work),
           beforeCommit: (tx) => requireClaim(tx, work),
         });
@@ -104,8 +119,8 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent, me
         if (error instanceof RosterFirst)
           return { success: false, state: 'waiting', delaySeconds: rosterFirstSeconds, errorClass: ownFault, detail: { message: 'waits for the roster' } };
         if (isSlowness(error)) {
-          const delaySeconds = slownessSeconds * 2 ** work.forgiven * (0.8 + 0.4 * Math.random());
-          return { success: false, state: 'waiting', delaySeconds, errorClass: ownFault, detail: { message: error.message } };
+          const delaySeconds = slownessSeconds * 2 ** Math.min(slowTries, slownessTries) * (0.8 + 0.4 * Math.random());
+          return { success: false, state: 'waiting', delaySeconds, errorClass: slowness, detail: { message: error.message } };
         }
         if (!(error instanceof MisError)) throw error;
         const delaySeconds = error.later ? retries[work.attempts] : undefined;
@@ -124,7 +139,7 @@ function endingOf({ report, held }: Trouble): Ending | undefined {
 
 function end(state: Outcome['state'], message: string, ending?: Ending): Outcome {
   // There is one MIS behind this lane, and when to try it again is said here.
-  return { success: false, state, charged: false, alarming: true, errorClass: 'mis', detail: { message, ...ending } };
+  return { success: false, state, charged: false, alarming: true, errorClass: sourceFault, detail: { message, ...ending } };
 }
 
 /** Collects one database now; how it ended stands in its status. Throws MisError when the MIS is in the way. */

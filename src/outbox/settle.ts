@@ -33,6 +33,9 @@ export type Settled = { later: readonly Finished[]; ended: readonly { key: strin
 
 /** The class of failures that are ours, not the receiver's: they cost neither an attempt nor its good name. */
 export const ownFault = 'unexpected';
+/** The class of attempts that found the database too slow. They cost as little as those of `ownFault`. */
+export const slowness = 'slow';
+const isOurs = (errorClass: string | undefined) => errorClass === ownFault || errorClass === slowness;
 /** Error class of an attempt whose import waits for approval. Its work is done: the decision is recorded with the import. */
 export const waitsForApproval = 'waits_for_approval';
 
@@ -75,8 +78,8 @@ function describe({ work, outcome }: Finished): object {
     epoch: work.epoch,
     state: outcome.state,
     success: outcome.success,
-    charged: outcome.charged ?? outcome.errorClass !== ownFault,
-    forgiven: outcome.forgiven ?? outcome.errorClass === ownFault,
+    charged: outcome.charged ?? !isOurs(outcome.errorClass),
+    forgiven: outcome.forgiven ?? isOurs(outcome.errorClass),
     delay: outcome.delaySeconds ?? 0,
     waits_for: outcome.waitsFor ?? null,
     claimed_at: work.claimedAt,

@@ -12,6 +12,7 @@ const classes: Readonly<Record<string, string>> = {
   smtp_refused: 'the mail server refuses it for good',
   smtp_deferred: 'the mail server does not take it now',
   unexpected: 'on our side',
+  slow: 'the database was too slow',
   unstorable: 'what became of it could not be stored',
   worker_lost: 'its process has ended',
   handed_back: 'its process has ended, and handed it to another',
