@@ -1,5 +1,5 @@
 // Faults of the machine or the settings, restated for the operator: which place, what is wrong there, and the remedy.
-import { isDiskFull } from './db/unavailable.ts';
+import { isDatabaseDiskFull } from './db/unavailable.ts';
 
 /** The message is for the operator, on a terminal or in the log. It may name folders, so that no API response repeats it. */
 export class EnvironmentFault extends Error {
@@ -78,7 +78,7 @@ export function explainProgramFault(program: string, output: string, place: stri
 
 /** Restates a database that has no room, naming where it lies. Returns any other error as it is. */
 export function explainDatabaseFault(error: unknown, place: string): unknown {
-  if (!isDiskFull(error)) return error;
+  if (!isDatabaseDiskFull(error)) return error;
   return new EnvironmentFault(`the disk of the database in ${place} is full. Free some space or move it to a larger disk, and try again`, {
     code: 'ENOSPC',
     cause: error,

@@ -1,4 +1,4 @@
-// Logs failures that repeat while the database is away or its disk is full: the first with its error, afterwards a count, so that the log stays
+// Logs failures that repeat while the database is away or a disk is full: the first with its error, afterwards a count, so that the log stays
 // readable and does not fill the disk itself. A series of failures ends when the same part of the work succeeds, or after five minutes without one:
 // on a full disk some requests still succeed, so that a success of another request proves nothing.
 import { EnvironmentFault } from '../environment-fault.ts';
@@ -7,7 +7,7 @@ import { isDiskFull, isUnavailable } from './unavailable.ts';
 type Log = { warn(details: object, message: string): void; error(details: object, message: string): void };
 
 export type TroubleLog = {
-  /** `what` says which part of the work failed. Any other error than of an unavailable database is logged each time. */
+  /** `what` says which part of the work failed. An error that is neither of an unavailable database nor of the environment is logged each time. */
   failed(what: string, error: unknown, details?: object, message?: string): void;
   /** Ends the series of this part, if there is one, and logs how many failures were not logged. */
   worked(what: string): void;
@@ -33,7 +33,7 @@ export function createTroubleLog(log: Log, now: () => number = () => performance
   const endWhenQuiet = (series: string) => setTimeout(() => end(series, `no failure in the last ${quietMs / 60_000} minutes`), quietMs).unref();
   return {
     failed(what, error, details = {}, message = `${what}; it will be tried again`) {
-      if (!isUnavailable(error) && !(error instanceof EnvironmentFault)) return log.error({ err: error, ...details }, message);
+      if (!isUnavailable(error) && !isDiskFull(error) && !(error instanceof EnvironmentFault)) return log.error({ err: error, ...details }, message);
       const series = `${what} ${(error as { code: string }).code}`;
       const known = troubles.get(series);
       if (!known) {

@@ -70,8 +70,14 @@ export function isSilent(error: unknown): boolean {
   return error instanceof DatabaseUnavailable && error.why === 'silent';
 }
 
-export function isDiskFull(error: unknown): boolean {
+/** The disk of the database is full. */
+export function isDatabaseDiskFull(error: unknown): boolean {
   return isServerError(error) && error.code === sqlStates.diskFull;
+}
+
+/** A disk or a quota is full: that of the database, or one that files are written to. */
+export function isDiskFull(error: unknown): boolean {
+  return isDatabaseDiskFull(error) || (error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT'));
 }
 
 /** Two transactions waited for one another, and the server ended this one. */

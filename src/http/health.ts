@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Db } from '../db/connect.ts';
 import { isMigrated, provesWritable } from '../db/migrate.ts';
 import { createTroubleLog } from '../db/trouble-log.ts';
-import { isDiskFull } from '../db/unavailable.ts';
+import { isDatabaseDiskFull } from '../db/unavailable.ts';
 import { SchoolbellError } from '../errors.ts';
 import { asksForPage } from './accepts-page.ts';
 import { describeAlive, describeReady } from './describe-health.ts';
@@ -49,7 +49,7 @@ async function tryWriting(db: Db, warn: Warn): Promise<string | undefined> {
     await provesWritable(db);
     return undefined;
   } catch (error) {
-    const words = isDiskFull(error) ? "the database's disk is full" : 'the database does not take writes';
+    const words = isDatabaseDiskFull(error) ? "the database's disk is full" : 'the database does not take writes';
     warn(error, words);
     return words;
   }

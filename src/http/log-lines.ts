@@ -65,6 +65,6 @@ function describeEvent(entry: Entry, paint: (format: Format, text: string) => st
 
 function describeFault({ err }: Entry, paint: (format: Format, text: string) => string): string {
   if (!err) return '';
-  const text = err.stack ?? err.message ?? '';
+  const text = err.stack || err.message || '';
   return `${text.split('\n').map((line) => paint('dim', `         ${shown(line)}`)).join('\n')}\n`;
 }

@@ -1,6 +1,8 @@
 // Covers what of an error or a message reaches the log: no query strings, and no more work than the length of the text.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { EnvironmentFault } from '../environment-fault.ts';
+import { renderEntry } from './log-lines.ts';
 import { logSerializers } from './log-serializers.ts';
 
 test('the query of every path and URL is removed, and other text stays', () => {
@@ -23,4 +25,14 @@ test('a message of a megabyte of slashes, or of slashes and question marks, take
   assert.equal(logSerializers.msg(`${slashes}?a`), `${slashes}?…`);
   assert.equal(logSerializers.msg('/? '.repeat(1024 ** 2 / 3)).length, Math.floor(1024 ** 2 / 3) * 3);
   assert.equal(logSerializers.msg(`/${'?'.repeat(1024 ** 2)}`), '/?…');
+});
+
+test('a fault of the environment is logged without a stack, and so is the error of the system behind it', () => {
+  const fault = new EnvironmentFault('DATA_DIR /data: the disk is full', { code: 'ENOSPC', cause: new Error('ENOSPC: write') });
+  for (const error of [fault, new Error('the import failed', { cause: fault })]) {
+    const logged = JSON.stringify({ level: 50, time: 0, msg: 'failed', err: logSerializers.err(error) });
+    assert.match(logged, /DATA_DIR \/data: the disk is full.*ENOSPC: write/);
+    assert.equal(/\bat .*log-serializers\.test/.test(logged), error !== fault);
+    assert.match(renderEntry(logged, (_, text) => text), new RegExp(error.message));
+  }
 });

@@ -1,5 +1,6 @@
 // How values are written to the log. No line contains a query string or the rows that PostgreSQL quotes in its errors.
 import type { IncomingMessage } from 'node:http';
+import { EnvironmentFault } from '../environment-fault.ts';
 
 type Fault = Error & { code?: string; constraint?: string; table?: string; routine?: string; errors?: readonly Fault[] };
 
@@ -16,24 +17,27 @@ function removeQueries(text: string): string {
   return text.replace(queryOfPath, '?…');
 }
 
-function serializeError(fault: Fault): Record<string, unknown> & { type: string; message: string; stack: string } {
+type Logged = Record<string, unknown> & { type: string; message: string; stack: string };
+
+/** Serializes an error. A fault of the environment has no stack, nor has its cause: its message has the remedy, and the code is not at fault. */
+function serializeError(fault: Fault, withStack = !(fault instanceof EnvironmentFault)): Logged {
   if (!(fault instanceof Error)) return { type: typeof fault, message: removeQueries(String(fault)), stack: '' };
   const { name, message, stack = '', code, constraint, table, routine, cause, errors } = fault;
   return {
     type: name,
     message: removeQueries(message),
-    stack: removeQueries(stack),
+    stack: withStack ? removeQueries(stack) : '',
     code,
     constraint,
     table,
     routine,
-    ...(cause ? { cause: serializeError(cause as Fault) } : {}),
-    ...(Array.isArray(errors) ? { errors: errors.slice(0, maxErrors).map(serializeError), errorsTotal: errors.length } : {}),
+    ...(cause ? { cause: serializeError(cause as Fault, withStack && !(cause instanceof EnvironmentFault)) } : {}),
+    ...(Array.isArray(errors) ? { errors: errors.slice(0, maxErrors).map((one) => serializeError(one)), errorsTotal: errors.length } : {}),
   };
 }
 
 export const logSerializers = {
   msg: removeQueries,
-  err: serializeError,
+  err: (fault: Fault) => serializeError(fault),
   req: ({ method, url }: Pick<IncomingMessage, 'method' | 'url'>) => ({ method, path: url?.split('?', 1)[0] }),
 };

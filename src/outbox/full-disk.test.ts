@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { useDatabase } from '../../test/database.ts';
 import { until } from '../../test/until.ts';
+import { EnvironmentFault } from '../environment-fault.ts';
 import { enqueue } from './enqueue.ts';
 import type { Outcome } from './settle.ts';
 import { backOffAfter, createTroubleLog } from '../db/trouble-log.ts';
@@ -18,6 +19,8 @@ const log = {
 };
 const fault = (code: string) => Object.assign(new Error('No space left on device'), { code, severity: 'ERROR' });
 const diskFull = '53100';
+/** What is thrown when a file does not fit into DATA_DIR. */
+const noRoom = (code: string) => new EnvironmentFault('DATA_DIR /data: the disk is full', { code });
 
 test('the first failure is logged with its error, the next ones as a count once a minute, and the end', () => {
   const clock = { now: 0 };
@@ -57,7 +60,8 @@ test('another fault is logged by itself, but not each time if two faults alterna
 });
 
 test('on a full disk the pauses grow, and end at a limit; other faults have the usual pause', () => {
-  assert.deepEqual([1, 2, 3, 50].map((failures) => backOffAfter(fault(diskFull), failures, 10)), [500, 1_000, 2_000, 30_000]);
+  for (const error of [fault(diskFull), noRoom('ENOSPC'), noRoom('EDQUOT')])
+    assert.deepEqual([1, 2, 3, 50].map((failures) => backOffAfter(error, failures, 10)), [500, 1_000, 2_000, 30_000], error.code);
   assert.equal(backOffAfter(fault('57P03'), 50, 10), 10);
 });
 
@@ -84,4 +88,18 @@ test('a worker whose database is on a full disk logs the first error and a count
   await db.unsafe('drop trigger refuse on lane');
   await until('the work is done', () => done === 1);
   await until('the end is logged', () => lines.some(({ level, failures }) => level === 'warn' && (failures ?? 0) > 0));
+});
+
+test('forty pieces of work that find DATA_DIR full, or not writable: the log has the first error of each kind', async () => {
+  await db.unsafe('truncate outbox cascade');
+  for (let at = 0; at < 40; at += 1)
+    await db.begin((tx) =>
+      enqueue(tx, { estab: `S${at}`, rp: null, kind: 'call', lane: { key: `l${at}`, host: null, width: 1, lasting: true }, payload: {}, body: null }));
+  const full = [noRoom('ENOSPC'), noRoom('EACCES'), Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })];
+  let tries = 0;
+  const run = (): Promise<Outcome> => Promise.reject(full[(tries += 1) % full.length] ?? assert.fail());
+  const worker = await startWorker({ db, handlers: { call: { longestSeconds: 1, run } }, log, pollMs: 10 });
+  await until('all were tried', async () => (await db`select from outbox where state = 'waiting' and attempts > 0`).length === 40);
+  await worker.stop();
+  assert.deepEqual(lines.map(({ level, err }) => [level, (err as { code: string }).code]).toSorted(), [['error', 'EACCES'], ['error', 'ENOSPC']]);
 });

@@ -3,6 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Db } from '../db/connect.ts';
 import { isDiskFull, isServerGone, isSlow } from '../db/unavailable.ts';
+import { EnvironmentFault } from '../environment-fault.ts';
 import { AnotherClaims, reclaimExpired, type ClaimedWork } from './claim.ts';
 import { outboxChannel } from './enqueue.ts';
 import { handBackInTime } from './hand-back.ts';
@@ -170,7 +171,7 @@ export async function startWorker({ db, handlers, log, cut, ...limits }: WorkerO
     const done = (handler ? handler.run(work, isHeld) : Promise.reject(new Error(`there is no handler for ${work.kind}`)))
       .catch((error: unknown): Outcome => {
         const { level, words, baseSeconds, longestSeconds } = isServerGone(error) ? goneUnderWork : isSlow(error) ? slowUnderWork : unexpected;
-        if (!givenUp.signal.aborted && isDiskFull(error)) troubles.failed('work failed', error, describeWork(work));
+        if (!givenUp.signal.aborted && (isDiskFull(error) || error instanceof EnvironmentFault)) troubles.failed('work failed', error, describeWork(work));
         else if (!givenUp.signal.aborted) log[level]({ err: error, ...describeWork(work) }, words);
         const delaySeconds = Math.min(longestSeconds, baseSeconds * 2 ** Math.min(work.forgiven, 10)) * (0.8 + 0.4 * Math.random());
         return { success: false, state: 'waiting', delaySeconds, errorClass: ownFault, detail: { message: (error as Error).message } };
