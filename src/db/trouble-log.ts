@@ -1,6 +1,6 @@
 // Logs failures that repeat while the database is away or a disk is full: the first with its error, afterwards a count, so that the log stays
-// readable and does not fill the disk itself. A series of failures ends when the same part of the work succeeds, or after five minutes without one:
-// on a full disk some requests still succeed, so that a success of another request proves nothing.
+// readable and does not fill the disk itself. A series of failures ends when the same part of the work succeeds, or after five minutes without one.
+// On a disk that is nearly full successes and failures alternate, so that only the five minutes end a series of a full disk.
 import { EnvironmentFault } from '../environment-fault.ts';
 import { isDiskFull, isUnavailable } from './unavailable.ts';
 
@@ -9,7 +9,7 @@ type Log = { warn(details: object, message: string): void; error(details: object
 export type TroubleLog = {
   /** `what` says which part of the work failed. An error that is neither of an unavailable database nor of the environment is logged each time. */
   failed(what: string, error: unknown, details?: object, message?: string): void;
-  /** Ends the series of this part, if there is one, and logs how many failures were not logged. */
+  /** Ends the series of this part, except those of a full disk, and logs how many failures were not logged. */
   worked(what: string): void;
 };
 
@@ -19,7 +19,7 @@ const quietMs = 300_000;
 const backOffMs = { base: 500, longest: 30_000 } as const;
 
 /** A series of failures of one part of the work with one error code. `failures` is the number since `loggedAt` that were not logged. */
-type Trouble = { what: string; loggedAt: number; failures: number; quiet: NodeJS.Timeout };
+type Trouble = { what: string; isDiskFull: boolean; loggedAt: number; failures: number; quiet: NodeJS.Timeout };
 
 export function createTroubleLog(log: Log, now: () => number = () => performance.now()): TroubleLog {
   const troubles = new Map<string, Trouble>();
@@ -37,7 +37,7 @@ export function createTroubleLog(log: Log, now: () => number = () => performance
       const series = `${what} ${(error as { code: string }).code}`;
       const known = troubles.get(series);
       if (!known) {
-        troubles.set(series, { what, loggedAt: now(), failures: 0, quiet: endWhenQuiet(series) });
+        troubles.set(series, { what, isDiskFull: isDiskFull(error), loggedAt: now(), failures: 0, quiet: endWhenQuiet(series) });
         return log.error({ err: error, ...details }, message);
       }
       clearTimeout(known.quiet);
@@ -48,7 +48,7 @@ export function createTroubleLog(log: Log, now: () => number = () => performance
       [known.loggedAt, known.failures] = [now(), 0];
     },
     worked(what) {
-      for (const [series, trouble] of troubles) if (trouble.what === what) end(series, 'this works again');
+      for (const [series, trouble] of troubles) if (trouble.what === what && !trouble.isDiskFull) end(series, 'this works again');
     },
   };
 }
