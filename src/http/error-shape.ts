@@ -99,9 +99,10 @@ export function sendError(error: FastifyError | SchoolbellError, given: ErrorSha
 
 const diskFullMessage = 'a disk is full: nothing can be written until there is room';
 
-/** A full disk fails every request that writes, until a person makes room. */
+/** A full disk, or a folder that cannot be used, fails every request that writes to it, until a person puts it right. */
 function logUnavailable(error: unknown, { log, server }: FastifyRequest): void {
-  if (isDiskFull(error) || error instanceof EnvironmentFault) server.troubles?.failed('requests', error, {}, diskFullMessage);
+  if (isDiskFull(error)) server.troubles?.failed('requests', error, {}, diskFullMessage);
+  else if (error instanceof EnvironmentFault) server.troubles?.failed('requests', error, {}, error.message);
   else log.error({ err: error }, 'the database does not answer');
 }
 
