@@ -1,5 +1,5 @@
 // Checks of DATA_DIR before anything else uses it, so that a wrong one is named by its setting.
-import { accessSync, constants, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, lstatSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { EnvironmentFault, explainFileFault } from './environment-fault.ts';
 
@@ -21,7 +21,11 @@ export function prepareDataDir(dataDir: string): void {
       rmSync(probe, { force: true });
     }
   } catch (error) {
-    throw explainFileFault(error, placeOfDataDir(dataDir));
+    const place = placeOfDataDir(dataDir);
+    const explained = explainFileFault(error, place);
+    if (explained instanceof EnvironmentFault) throw explained;
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new EnvironmentFault(`${place} cannot be used: ${message}. Repair it, or name another folder`, { ...(code ? { code } : {}), cause: error });
   }
 }
 
@@ -34,7 +38,12 @@ function createFolder(path: string, mode: number): void {
     mkdirSync(path, { mode });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST' && statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+    if (code === 'EEXIST') {
+      const found = statSync(path, { throwIfNoEntry: false });
+      if (found?.isDirectory()) return;
+      if (!found && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
+        throw new EnvironmentFault(`${placeOfDataDir(path)}: it is a symbolic link to a folder that does not exist. Create that folder, or name another one`);
+    }
     if (code !== 'ENOENT') throw error;
     if (existsSync(dirname(path))) throw new EnvironmentFault(`${placeOfDataDir(path)}: its file system does not allow new folders. Name another one`, { code });
     createFolder(dirname(path), mode);

@@ -17,6 +17,7 @@ const whoAmI = () => (process.getuid ? `user ${process.getuid()}` : 'the user th
 
 const diskFull = 'the disk is full. Free some space or move it to a larger disk, and try again';
 const notAFolder = 'it is not a directory, or lies below a file. Name a directory; it is created if it does not exist';
+const tooLong = 'the name is too long. Name a shorter one';
 const belowAFile = 'one of its folders is a file. Name another path';
 const isAFolder = 'it is a directory. Name a file';
 const notWritable = (other: string) => `it is not writable for ${whoAmI()}. Give it to that user (chown, chmod), or name another ${other}`;
@@ -36,6 +37,8 @@ const faults: Readonly<Record<'folder' | 'output' | 'input', Faults>> = {
     EROFS: () => readOnly('folder'),
     EEXIST: () => notAFolder,
     ENOTDIR: () => notAFolder,
+    ELOOP: () => 'its symbolic links lead back to themselves. Correct the links, or name another folder',
+    ENAMETOOLONG: () => tooLong,
   },
   output: {
     ENOSPC: () => outputDiskFull,
@@ -47,7 +50,7 @@ const faults: Readonly<Record<'folder' | 'output' | 'input', Faults>> = {
     ENOENT: () => 'its folder does not exist. Create the folder, or name another file',
     ENOTDIR: () => belowAFile,
     EISDIR: () => isAFolder,
-    ENAMETOOLONG: () => 'the name is too long. Name a shorter one',
+    ENAMETOOLONG: () => tooLong,
   },
   input: {
     EACCES: notReadable,
@@ -55,7 +58,7 @@ const faults: Readonly<Record<'folder' | 'output' | 'input', Faults>> = {
     ENOENT: () => 'there is no such file. Check the name',
     ENOTDIR: () => belowAFile,
     EISDIR: () => isAFolder,
-    ENAMETOOLONG: () => 'the name is too long. Name a shorter one',
+    ENAMETOOLONG: () => tooLong,
   },
 };
 

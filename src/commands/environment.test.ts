@@ -1,7 +1,9 @@
 // Covers faults of the machine and the settings: the start and the commands name the setting, the fault and the remedy, change nothing, and print no stack.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync, chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statfsSync, symlinkSync, writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -53,6 +55,24 @@ test('a DATA_DIR that is a file, or lies below one, is named with the remedy', a
     assertFailed(await start({ DATA_DIR: dataDir }), words, dataDir);
     assertFailed(await run(['status'], { DATA_DIR: dataDir }), words, dataDir);
   }
+});
+
+test('a DATA_DIR behind a broken symbolic link, or with a name that is too long, is named with the remedy', async () => {
+  const [dangling, loop, longName] = [join(folder, 'dangling'), join(folder, 'loop'), join(folder, 'x'.repeat(300))];
+  symlinkSync(join(folder, 'gone'), dangling);
+  symlinkSync(loop, loop);
+  const isFault = (place: string, fault: RegExp) => new RegExp(`^schoolbell: DATA_DIR ${place}: .*${fault.source}.*name `, 'im');
+  for (const [dataDir, place, fault] of [
+    [dangling, dangling, /link to a folder that does not exist/],
+    [join(dangling, 'below'), dangling, /link to a folder that does not exist/],
+    [loop, loop, /links lead back/],
+    [join(loop, 'below'), join(loop, 'below'), /links lead back/],
+    [longName, longName, /too long/],
+  ] as const) {
+    assertFailed(await start({ DATA_DIR: dataDir }), isFault(place, fault), dataDir);
+    if (place !== dangling) assertFailed(await run(['status'], { DATA_DIR: dataDir }), isFault(place, fault), dataDir);
+  }
+  assert.throws(() => readdirSync(join(folder, 'gone')), /ENOENT/);
 });
 
 const onLinux = { skip: process.platform === 'linux' ? false : 'only Linux has such a file system' };
