@@ -11,6 +11,7 @@ import { ConfigError, readConfig, type Config } from './config.ts';
 import { prepareDataDir } from './data-dir.ts';
 import { findConnectionShortage } from './db/check-server.ts';
 import type { Db } from './db/connect.ts';
+import { findReadableCluster } from './db/embedded-version.ts';
 import { openDatabase, type OpenPool, type OpenReplica } from './db/open.ts';
 import { connectionsOf, policies } from './db/policies.ts';
 import { NotTheServer } from './db/servers.ts';
@@ -33,6 +34,8 @@ const countConnectionsEveryMs = 10 * 60_000;
 
 async function main(config: Config): Promise<void> {
   prepareDataDir(config.dataDir);
+  // Before a start creates files in a folder that it cannot use.
+  if (!config.databaseUrls) findReadableCluster(config.dataDir);
   const seal = createSeal(readOrMakeSecretKeys(config));
   const { signal, ended } = endOnSignal();
   // What was opened is closed in the opposite order, however far the start came.

@@ -34,16 +34,18 @@ test('a PUBLIC_URL with a path is refused by the start, with the advice to use a
 test('a data folder of another major version of PostgreSQL is refused with both versions and the steps, and stays as it is', async () => {
   const dataDir = join(folder, 'older');
   await (await openDatabase(readConfig({ DATA_DIR: dataDir, DEMO: 'off' }))).close();
-  writeFileSync(join(dataDir, 'secret.key'), 'the key of this folder, which a start had made');
   const [inside = assert.fail()] = readdirSync(dataDir, { recursive: true, encoding: 'utf8' }).filter((file) => /(^|\/)postgres\/PG_VERSION$/.test(file));
   writeFileSync(join(dataDir, inside), '17\n');
   const snapshot = () => readdirSync(dataDir, { recursive: true, encoding: 'utf8' }).toSorted();
-  const before = snapshot();
   const refusal = new RegExp(`^schoolbell: .*${dataDir}.*PostgreSQL 17.*PostgreSQL 18.*npx schoolbell backup.*npx schoolbell restore`, 's');
-  assertFailed(await start({ DATA_DIR: dataDir }), refusal);
-  for (const line of [['status'], ['upgrade', '--check'], ['school', 'list', '--json']])
-    assertFailed(await run(line, { DATA_DIR: dataDir }), refusal, line.join(' '));
-  assert.deepEqual(snapshot(), before);
+  for (const key of [undefined, 'the key of this folder, which a start had made']) {
+    if (key !== undefined) writeFileSync(join(dataDir, 'secret.key'), key);
+    const before = snapshot();
+    assertFailed(await start({ DATA_DIR: dataDir }), refusal);
+    for (const line of [['status'], ['upgrade', '--check'], ['school', 'list', '--json']])
+      assertFailed(await run(line, { DATA_DIR: dataDir }), refusal, line.join(' '));
+    assert.deepEqual(snapshot(), before);
+  }
   assert.equal(readFileSync(join(dataDir, inside), 'utf8'), '17\n');
 });
 

@@ -2,9 +2,17 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { EnvironmentFault } from '../environment-fault.ts';
+import { findCluster, installedPrograms } from './embedded-place.ts';
+
+/** Returns the cluster of the data folder, or undefined if it has none. Throws if another major version made it. Changes nothing. */
+export function findReadableCluster(dataDir: string): string | undefined {
+  const cluster = findCluster(dataDir);
+  if (cluster !== undefined) requireSameMajor(cluster, installedPrograms(), dataDir);
+  return cluster;
+}
 
 /** `programs` is the folder "native" of the installed package, whose version begins with that of PostgreSQL. */
-export function requireSameMajor(cluster: string, programs: string, dataDir: string): void {
+function requireSameMajor(cluster: string, programs: string, dataDir: string): void {
   const made = readFileSync(join(cluster, 'PG_VERSION'), 'utf8').trim();
   const { version } = JSON.parse(readFileSync(join(dirname(programs), 'package.json'), 'utf8')) as { version: string };
   const [installed = ''] = version.split('.');

@@ -8,9 +8,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { EnvironmentFault } from '../environment-fault.ts';
 import { socketOf } from './client.ts';
-import { findCluster, findPlace, installedPrograms, type Place } from './embedded-place.ts';
+import { findPlace, type Place } from './embedded-place.ts';
 import { databaseName, readOrCreatePasswords, roleNames, type DatabaseRole } from './embedded-roles.ts';
-import { requireSameMajor } from './embedded-version.ts';
+import { findReadableCluster } from './embedded-version.ts';
 import { findRunning, makeCluster, readPidFile, startServer, stopServer } from './embedded-server.ts';
 import type { Where } from './servers.ts';
 import { withStartLock } from './start-lock.ts';
@@ -44,8 +44,7 @@ const settings = {
 };
 
 export async function openEmbedded(dataDir: string, overrides: Record<string, string> = {}): Promise<EmbeddedDatabase> {
-  const existing = findCluster(dataDir);
-  if (existing !== undefined) requireSameMajor(existing, installedPrograms(), dataDir);
+  const existing = findReadableCluster(dataDir);
   const passwords = readOrCreatePasswords(dataDir, existing);
   const place = findPlace(dataDir);
   const startOptions = (deadline: number) => ({ settings: { ...settings, ...overrides }, deadline, wantedPort: readLastPort(dataDir), dataDir });
