@@ -1,4 +1,4 @@
-// Checks of DATA_DIR before anything else uses it, so that a wrong one is named by its setting.
+// Checks of DATA_DIR before anything else uses it, so that a wrong one is named by its setting, and how folders in it are created.
 import { accessSync, constants, existsSync, lstatSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { EnvironmentFault, explainFileFault } from './environment-fault.ts';
@@ -14,7 +14,7 @@ export function prepareDataDir(dataDir: string): void {
   try {
     // If the service was started as root, PostgreSQL runs under another account, which must be able to pass through this folder. Files with secrets
     // have mode 0600.
-    createFolder(resolve(dataDir), process.getuid?.() === 0 ? 0o711 : 0o700);
+    createFolder(resolve(dataDir), { mode: process.getuid?.() === 0 ? 0o711 : 0o700, place: placeOfDataDir });
     try {
       writeFileSync(probe, Buffer.alloc(probeBytes));
     } finally {
@@ -29,11 +29,17 @@ export function prepareDataDir(dataDir: string): void {
   }
 }
 
+type FolderOptions = {
+  mode?: number;
+  /** How errors name a folder. */
+  place?: (path: string) => string;
+};
+
 /**
  * Creates a folder and the missing ones above it. The recursive mkdir of Node does not return on a file system that answers ENOENT although the
  * folder above exists, such as /proc.
  */
-function createFolder(path: string, mode: number): void {
+export function createFolder(path: string, { mode = 0o777, place = (folder) => folder }: FolderOptions = {}): void {
   try {
     mkdirSync(path, { mode });
   } catch (error) {
@@ -42,12 +48,12 @@ function createFolder(path: string, mode: number): void {
       const found = statSync(path, { throwIfNoEntry: false });
       if (found?.isDirectory()) return;
       if (!found && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
-        throw new EnvironmentFault(`${placeOfDataDir(path)}: it is a symbolic link to a folder that does not exist. Create that folder, or name another one`);
+        throw new EnvironmentFault(`${place(path)}: it is a symbolic link to a folder that does not exist. Create that folder, or name another one`);
     }
     if (code !== 'ENOENT') throw error;
-    if (existsSync(dirname(path))) throw new EnvironmentFault(`${placeOfDataDir(path)}: its file system does not allow new folders. Name another one`, { code });
-    createFolder(dirname(path), mode);
-    createFolder(path, mode);
+    if (existsSync(dirname(path))) throw new EnvironmentFault(`${place(path)}: its file system does not allow new folders. Name another one`, { code });
+    createFolder(dirname(path), { mode, place });
+    createFolder(path, { mode, place });
   }
 }
 

@@ -1,6 +1,6 @@
 // In charge of the demo: on first start one synthetic school and one application that it authorises, and at every
 // start the lines with which a newcomer makes the first requests.
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addApplication, rotateApplicationSecret, type ApplicationSecretKind, type NewApplication } from './access/applications.ts';
 import { authorise } from './access/authorisations.ts';
@@ -14,6 +14,7 @@ import { demoPackage } from './collection/connectors/demo/demo-package.ts';
 import { demoEstablishment } from './collection/connectors/demo/school.ts';
 import { importRoster } from './collection/import.ts';
 import type { Config } from './config.ts';
+import { createFolder } from './data-dir.ts';
 import type { Db } from './db/connect.ts';
 
 export type DemoCredentials = {
@@ -110,7 +111,7 @@ function addDemoApplication(db: Db, seal: Seal): Promise<NewApplication> {
 }
 
 function keep(credentials: DemoCredentials, config: Config): void {
-  mkdirSync(config.dataDir, { recursive: true });
+  createFolder(config.dataDir);
   const half = `${fileOf(config)}.${process.pid}`;
   writeFileSync(half, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
   renameSync(half, fileOf(config));

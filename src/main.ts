@@ -33,19 +33,17 @@ const longestFarewellMs = 1_000;
 const countConnectionsEveryMs = 10 * 60_000;
 
 async function main(config: Config): Promise<void> {
-  prepareDataDir(config.dataDir);
-  // Before a start creates files in a folder that it cannot use.
-  if (!config.databaseUrls) findReadableCluster(config.dataDir);
+  const tell = (words: string) => console.error(`schoolbell: ${words}`);
+  const hasDataDir = prepareFolder(config, tell);
   const seal = createSeal(readOrMakeSecretKeys(config));
   const { signal, ended } = endOnSignal();
   // What was opened is closed in the opposite order, however far the start came.
   const closing: (() => Promise<unknown>)[] = [];
   try {
-    const tell = (words: string) => console.error(`schoolbell: ${words}`);
     const before = createBackupBeforeUpgrade({ config, seal: () => seal, core: backupCore, tell, signal });
     const database = await openDatabase(config, tell, { before });
     closing.push(database.close);
-    await sweepSpool(config.dataDir);
+    if (hasDataDir) await sweepSpool(config.dataDir);
     const db = database.pool(policies.chores);
     // Fails here, with a clear message, when no key of SECRET_KEY opens what is stored in this database.
     await createTokenKeys(db, seal).signingKey();
@@ -112,6 +110,20 @@ const complain = (error: unknown) => console.error(`schoolbell: ${(error as Erro
 function explainListen(error: NodeJS.ErrnoException, { host, port }: Config): never {
   if (error.code !== 'EADDRINUSE') throw error;
   throw new Error(`${host}:${port} is taken by another process: is the service running already? PORT chooses another`, { cause: error });
+}
+
+/** Returns whether DATA_DIR can be used. With DATABASE_URL it only holds copies, so that a fault of it is a warning. */
+function prepareFolder({ databaseUrls, dataDir }: Config, tell: (words: string) => void): boolean {
+  try {
+    prepareDataDir(dataDir);
+  } catch (error) {
+    if (!databaseUrls) throw error;
+    tell(`warning: ${(error as Error).message}. Until then nothing is imported, and lists are read from the database`);
+    return false;
+  }
+  // Before a start creates files in a folder with a database that it cannot read.
+  if (!databaseUrls) findReadableCluster(dataDir);
+  return true;
 }
 
 /** With a connection each, so that the first requests need not wait for one. */

@@ -1,9 +1,10 @@
 // In charge of what must lie on disk for a moment: private files under DATA_DIR that have no name, so that whatever ends
 // the process takes them along. Between being made and losing its name a file is empty; such ones are swept away.
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, rm, type FileHandle } from 'node:fs/promises';
+import { open, readdir, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { createFolder } from '../data-dir.ts';
 import { explainFileFault } from '../environment-fault.ts';
 
 /** Written first, then read as often as one likes; or followed while it is written. */
@@ -22,11 +23,12 @@ export type SpoolFile = {
 const pieceBytes = 256 * 1024;
 
 const folderOf = (dataDir: string) => join(dataDir, 'spool');
+const place = (folder: string) => `temporary import files in ${folder} (DATA_DIR)`;
 
 export async function openSpoolFile(dataDir: string): Promise<SpoolFile> {
   const folder = folderOf(dataDir);
   return explained(folder, async () => {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    createFolder(folder, { mode: 0o700, place });
     const path = join(folder, randomBytes(12).toString('hex'));
     const file = await open(path, 'wx+', 0o600);
     // Another process may have swept it away already.
@@ -38,7 +40,7 @@ export async function openSpoolFile(dataDir: string): Promise<SpoolFile> {
 /** Restates what the system says of a full or unusable disk, with the folder and the remedy. */
 function explained<T>(folder: string, work: () => Promise<T>): Promise<T> {
   return work().catch((error: unknown) => {
-    throw explainFileFault(error, `temporary import files in ${folder} (DATA_DIR)`);
+    throw explainFileFault(error, place(folder));
   });
 }
 

@@ -1,8 +1,9 @@
 // In charge of list files that are being written: each under a name of its own until it is kept, so that a name never has less than a
 // whole list. What fails ends a draft and is told; after a failure nothing is written for a while.
-import { mkdir, open, rename, unlink, type FileHandle } from 'node:fs/promises';
+import { open, rename, unlink, type FileHandle } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { createFolder } from '../data-dir.ts';
 import { NoRoom } from './list-file.ts';
 
 /** One that is being written, under a name of its own until it is kept. What fails ends it, and is told. */
@@ -78,7 +79,7 @@ export function createDrafts({ folder, room, hasRoom, now, tell }: DraftsParts):
       return handle !== undefined;
     };
     try {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      createFolder(folder, { mode: 0o700 });
       handle = await open(path, 'wx', 0o600);
     } catch (error) {
       noteWritten(name);

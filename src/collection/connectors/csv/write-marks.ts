@@ -1,7 +1,8 @@
 // In charge of marks handed to a school as a file: whole or not at all, and the same file however often it is written.
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createFolder } from '../../../data-dir.ts';
 import { MisError, type MarksToWrite } from '../../connector.ts';
 import { attendanceColumns } from './read-attendance.ts';
 import { escapeNotes, renderCsvRow } from './write-csv.ts';
@@ -24,7 +25,7 @@ export async function writeMarksFile(folder: string, { trackingId, marks }: Mark
       .join(''),
   );
   try {
-    await mkdir(folder, { recursive: true });
+    createFolder(folder);
     // A program that picks files up by their time must not take this one twice.
     if (await holds(path, content)) return;
     await replaceFile(folder, path, content);
