@@ -46,8 +46,9 @@ export const authorisationCommands: readonly Command[] = [
     async run({ db, config }, given) {
       const pair = { rp: text(given, 'rp'), estab: text(given, 'estab') };
       if (given.options.withdraw === true) {
-        await withdraw(db, { ...pair, by: 'operator' });
-        return { data: { ...pair, state: 'Withdrawn' }, lines: [`the invitation of ${pair.rp} to ${pair.estab} was withdrawn`] };
+        const { schoolRemoved } = await withdraw(db, { ...pair, by: 'operator' });
+        const removed = schoolRemoved ? [`${pair.estab} was removed with it: nobody had confirmed the school, and no other application had proposed it`] : [];
+        return { data: { ...pair, state: 'Withdrawn' }, lines: [`the invitation of ${pair.rp} to ${pair.estab} was withdrawn`, ...removed] };
       }
       const { state, link } = await invite(db, config.publicUrl, {
         ...pair,

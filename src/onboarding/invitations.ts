@@ -8,6 +8,7 @@ import { SchoolbellError } from '../errors.ts';
 import { enqueueMail } from '../mail/mail.ts';
 import { endLinks, linkDays, linkPath, makeInvitationLink } from './links.ts';
 import { renderInvitation } from './mails.ts';
+import { deleteUnwanted, lockUnconfirmed } from './refuse-school.ts';
 
 export type Invite = {
   estab: string;
@@ -170,13 +171,20 @@ export async function editSchool(tx: Tx, publicUrl: string, estab: string, chang
   return { invited: open.length };
 }
 
-export async function withdraw(db: Db, { estab, rp, by }: { estab: string; rp: string; by: 'application' | 'operator' }): Promise<void> {
-  await db.begin(async (tx) => {
+/** Withdraws the open invitation. An unconfirmed school of which nothing else is left goes with it. Returns whether it went. */
+export async function withdraw(
+  db: Db,
+  { estab, rp, by }: { estab: string; rp: string; by: 'application' | 'operator' },
+): Promise<{ schoolRemoved: boolean }> {
+  return db.begin(async (tx) => {
+    // Before the invitation is locked, in the order of `invite`.
+    const isUnconfirmed = await lockUnconfirmed(tx, estab);
     const gone =
       await tx`update invitation set state = 'Withdrawn', decided_at = now(), decided_by = ${by} where estab = ${estab} and rp = ${rp}
         and state in ('Proposed', 'Invited') returning id`;
     if (gone.length === 0) throw new SchoolbellError('not_found', `there is no open invitation of ${rp} to ${estab}`);
     await tx`insert into authorisation_event (estab, rp, state, actor) values (${estab}, ${rp}, 'Withdrawn', ${by})`;
+    return { schoolRemoved: isUnconfirmed && (await deleteUnwanted(tx, estab)) };
   });
 }
 

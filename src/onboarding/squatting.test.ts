@@ -87,3 +87,28 @@ test('an application has at most 50 open proposals; the next one is an error in 
   await run('school refuse', { estab: 'p-1' });
   assert.deepEqual(await propose(500, 1), ['OK'], 'a decided proposal makes room');
 });
+
+test('a withdrawn proposal leaves no school behind, so that the limit holds', async () => {
+  const first = await onboarding.addAsking('first');
+  const second = await onboarding.addAsking('second');
+  const known = async () => (await db`select from establishment where estab = 'both'`).length;
+  const withdraw = async (application: typeof first) => (await application.manage('DELETE', undefined, '/both')).status;
+  await first.invite('both');
+  await second.invite('both');
+  assert.deepEqual([await withdraw(first), await known()], [200, 1], 'the other application still proposes it');
+  assert.deepEqual([await withdraw(second), await known()], [200, 0]);
+  assert.doesNotMatch(await needsOf(), /schools\/both/);
+  assert.equal(await withdraw(second), 404);
+  await Promise.all([first.invite('both'), second.invite('both')]);
+  assert.deepEqual([await Promise.all([withdraw(first), withdraw(second)]), await known()], [[200, 200], 0], 'also at once');
+  await first.invite('both');
+  const page = await admin.post('/console/schools/both/applications/first/withdraw');
+  assert.deepEqual([page.status, page.location?.startsWith('/console/schools?'), await known()], [303, true, 0]);
+});
+
+test('a withdrawn proposal does not remove a school that has more than requests', async () => {
+  await squatter.invite('linked');
+  await db`update establishment set connector = 'demo' where estab = 'linked'`;
+  await squatter.manage('DELETE', undefined, '/linked');
+  assert.equal((await schoolOf('linked'))?.confirmed, false);
+});

@@ -9,7 +9,7 @@ import { listAsked } from '../../onboarding/grants.ts';
 import { invite, withdraw } from '../../onboarding/invitations.ts';
 import { rotateSecret } from '../../onboarding/rotate-secret.ts';
 import { renderConsole } from '../layout.ts';
-import { grantPath, schoolRoute } from '../links.ts';
+import { grantPath, schoolRoute, schoolsPath } from '../links.ts';
 import { describeOldEnds, describeOverlap, endsOld, requireOverlap } from '../overlap.ts';
 import { renderShownOnce } from '../shown-once.ts';
 import type { Action, Shown, Visit } from '../visit.ts';
@@ -56,8 +56,8 @@ export const grantActions: readonly Action[] = [
     about: () => ({ detail: { withdraw: true } }),
     async run({ changes }, visit) {
       const { estab, rp } = pairOf(visit);
-      await withdraw(changes, { estab, rp, by: 'operator' });
-      return { to: backTo(visit) };
+      const { schoolRemoved } = await withdraw(changes, { estab, rp, by: 'operator' });
+      return { to: schoolRemoved ? schoolsPath : backTo(visit) };
     },
   },
   {

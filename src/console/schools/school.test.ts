@@ -102,8 +102,8 @@ test('a school that applications have named is refused: it goes with what they a
   assert.deepEqual(await needed(), [['odd', 2]]);
   assert.doesNotMatch((await viewer.get('/console/schools/odd')).text, /id="refuse"/);
   assert.equal((await viewer.post('/console/schools/odd/refuse')).status, 403);
-  for (const rp of ['asks-1', 'asks-2']) await admin.post(`/console/schools/odd/applications/${rp}/withdraw`);
-  assert.deepEqual(await needed(), [['odd', 0]], 'as long as the list has it, so has the overview');
+  await admin.post('/console/schools/odd/applications/asks-1/withdraw');
+  assert.deepEqual(await needed(), [['odd', 1]]);
   assert.match((await admin.get('/console/schools/odd')).text, /id="refuse"[^]*Refuse the school/);
   assert.equal((await admin.post('/console/schools/odd/refuse')).location, '/console/schools?done=schools-estab-refuse');
   assert.deepEqual([await needed(), (await db`select from establishment where estab = 'odd'`).length], [[], 0]);
