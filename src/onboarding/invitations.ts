@@ -42,14 +42,13 @@ export async function invite(db: Db, publicUrl: string, given: Invite): Promise<
       select id, state, coalesce(invited_at, created_at) > now() - make_interval(mins => ${repeatMinutes}) as recent from invitation
         where estab = ${given.estab} and rp = ${given.rp} and state in ('Proposed', 'Invited') for update`;
     if (open?.recent && given.by === 'application') return { invitation: open.id, state: 'AlreadyInvited', link: null };
-    // The operator took the proposal over and decides whether to send it.
-    if (open?.state === 'Proposed' && confirmed && given.by === 'application') return { invitation: open.id, state: 'Proposed', link: null };
     if (!open && given.by === 'application') await requireRest(tx, given);
-    if (!open && !confirmed) await requireRoomForProposal(tx, given.rp);
+    const waits = !confirmed || (given.by === 'application' && (await isUnsent(tx, given)));
+    if (!open && waits) await requireRoomForProposal(tx, given.rp);
     const id = open?.id ?? (await addInvitation(tx, given));
     await tx`update invitation set required_scopes = ${asked.required}, optional_scopes = ${asked.optional}, reason = ${given.reason}
       where estab = ${given.estab} and id = ${id}`;
-    if (!confirmed) return { invitation: id, state: 'Proposed', link: null };
+    if (waits) return { invitation: id, state: 'Proposed', link: null };
     return { invitation: id, state: 'Invited', link: await send(tx, publicUrl, given.estab, id, given.by) };
   });
 }
@@ -104,8 +103,16 @@ async function requireScopes(tx: Sql, { rp, scopes }: Invite): Promise<ScopeRequ
 async function requireRest(tx: Tx, { estab, rp }: Invite): Promise<void> {
   const [ended] =
     await tx`select from invitation where estab = ${estab} and rp = ${rp} and state in ('Withdrawn', 'Declined')
-      and invited_at > now() - make_interval(mins => ${repeatMinutes}) limit 1`;
+      and coalesce(invited_at, created_at) > now() - make_interval(mins => ${repeatMinutes}) limit 1`;
   if (ended) throw new SchoolbellError('conflict', 'The school was asked within the last hour; ask again later.');
+}
+
+/** Returns whether the last request of the application was a proposal that was never sent. Only the operator sends it, also after a withdrawal. */
+async function isUnsent(tx: Tx, { estab, rp }: Invite): Promise<boolean> {
+  const [last] = await tx<{ unsent: boolean }[]>`
+    select state in ('Proposed', 'Withdrawn') and invited_at is null as unsent from invitation
+      where estab = ${estab} and rp = ${rp} order by created_at desc, id limit 1`;
+  return last?.unsent === true;
 }
 
 async function addInvitation(tx: Tx, { estab, rp, schoolName, contactEmail, by }: Invite): Promise<string> {

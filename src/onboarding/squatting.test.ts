@@ -34,11 +34,21 @@ test('an application that asks again cannot send the invitation itself', async (
   assert.deepEqual([await invitationOf('real'), await mailsOf('real')], [['Proposed'], []]);
 });
 
+test('an application that withdraws and asks again cannot send it either', async () => {
+  const ask = () => squatter.invite('real', { SchoolName: 'Squatted', SchoolContactEmail: 'me@squatter.example' });
+  await db`update invitation set created_at = now() where estab = 'real'`;
+  await squatter.manage('DELETE', undefined, '/real');
+  assert.equal((await ask()).Status, 'Error', 'the rest period counts from the proposal');
+  await db`update invitation set created_at = ${earlier(db, 'created_at', '2 hours')} where estab = 'real'`;
+  await ask();
+  assert.deepEqual([(await invitationOf('real')).toSorted(), await mailsOf('real')], [['Proposed', 'Withdrawn'], []]);
+});
+
 test('the operator finds the unsent invitation among the open tasks, and sends it', async () => {
   assert.match(await needsOf(), /\/console\/schools\/real\/applications\/squatter/);
   assert.match((await admin.get('/console/schools/real')).text, /id="invite-squatter"/);
   assert.equal((await admin.post('/console/schools/real/applications/squatter/invite')).status, 303);
-  assert.deepEqual([await invitationOf('real'), (await mailsOf('real')).map(({ to }) => to)], [['Invited'], ['office@real.example']]);
+  assert.deepEqual([(await invitationOf('real')).toSorted(), (await mailsOf('real')).map(({ to }) => to)], [['Invited', 'Withdrawn'], ['office@real.example']]);
   assert.doesNotMatch(await needsOf(), /\/console\/schools\/real\/applications\/squatter/);
 });
 
