@@ -48,7 +48,7 @@ export type Grant = {
   secrets: KeptSecret[];
 };
 
-/** The last decision about each scope. A scope without an entry was never decided about. */
+/** The last decision about each scope; only the school refuses one. A scope without an entry was never decided about. */
 export type ScopeDecisions = Readonly<Partial<Record<string, 'granted' | 'revoked' | 'refused'>>>;
 
 /** More than any school has. */
@@ -79,37 +79,49 @@ export async function listAsked(db: Db, estab: string, rp?: string): Promise<Ask
 
 export async function readGrant(db: Db, estab: string, rp: string): Promise<Grant> {
   const application = await requireApplication(db, rp);
-  const [[row], lastRead, [asked], secrets, decided] = await Promise.all([
+  const [[row], lastRead, [asked], secrets, history] = await Promise.all([
     db<Omit<Grant, 'application' | 'lastRead' | 'asked' | 'secrets' | 'decisions'>[]>`
       select ${shownState(db)} as state, a.scopes, a.created_at as "approvedAt", a.changed_at as "changedAt", a.installed_at as "liveAt"
       from authorisation a join establishment e using (estab) where a.estab = ${estab} and a.rp = ${rp}`,
     readLastReads(db, estab, [rp]),
     listAsked(db, estab, rp),
     listSecrets(db, { rp, estab, kind: 'school' }),
-    listDecidedScopes(db, estab, rp),
+    listDecisions(db, estab, rp),
   ]);
   const none = { state: undefined, scopes: [], approvedAt: null, changedAt: null, liveAt: null };
-  return { application, ...(row ?? none), lastRead: row ? lastRead(rp) : null, asked, secrets, decisions: decideScopes(row, decided) };
+  return { application, ...(row ?? none), lastRead: row ? lastRead(rp) : null, asked, secrets, decisions: decideScopes(row, history) };
 }
 
-type DecidedScopes = { granted: string[]; asked: string[] };
+/** A step in the history of an authorisation. `scopes`: the granted scopes, or those that the school was asked for. */
+type Decision = { kind: 'granted' | 'answered' | 'revoked'; scopes: string[] };
 
-/** Returns every scope that was ever granted, and every scope that the school was asked for when it approved or declined. */
-async function listDecidedScopes(db: Db, estab: string, rp: string): Promise<DecidedScopes> {
-  const [row] = await db<DecidedScopes[]>`
-    select array(select distinct unnest(scopes) from authorisation_event where estab = ${estab} and rp = ${rp} and scopes is not null) as granted,
-      array(select distinct unnest(required_scopes || optional_scopes) from invitation
-        where estab = ${estab} and rp = ${rp} and state in ('Approved', 'Declined')) as asked`;
-  return row ?? { granted: [], asked: [] };
+/** Lists, oldest first, the grants and revocations, and the school's own answers to requests. An answer comes just before the grant that it led to. */
+async function listDecisions(db: Db, estab: string, rp: string): Promise<Decision[]> {
+  return db<Decision[]>`
+    select kind, scopes from (
+      select at, case when state = 'Revoked' then 'revoked' else 'granted' end as kind, coalesce(scopes, '{}') as scopes from authorisation_event
+        where estab = ${estab} and rp = ${rp} and (state = 'Revoked' or scopes is not null and state <> 'Declined')
+      union all
+      select decided_at, 'answered', required_scopes || optional_scopes from invitation
+        where estab = ${estab} and rp = ${rp} and state in ('Approved', 'Declined') and decided_by = 'school'
+    ) decision order by at`;
 }
 
-function decideScopes(row: Pick<Grant, 'state' | 'scopes'> | undefined, { granted, asked }: DecidedScopes): ScopeDecisions {
-  const inForce = row && row.state !== 'Revoked' ? row.scopes : [];
-  return Object.fromEntries([
-    ...asked.map((scope) => [scope, 'refused']),
-    ...[...granted, ...(row?.scopes ?? [])].map((scope) => [scope, 'revoked']),
-    ...inForce.map((scope) => [scope, 'granted']),
-  ]) as ScopeDecisions;
+function decideScopes(row: Pick<Grant, 'state' | 'scopes'> | undefined, history: readonly Decision[]): ScopeDecisions {
+  const decided = new Map<string, 'granted' | 'revoked' | 'refused'>();
+  const grant = (scopes: readonly string[]) => {
+    for (const [scope, decision] of decided) if (decision === 'granted') decided.set(scope, 'revoked');
+    for (const scope of scopes) decided.set(scope, 'granted');
+  };
+  // The history may have less than the authorisation itself.
+  grant(row?.scopes ?? []);
+  grant([]);
+  for (const { kind, scopes } of history) {
+    if (kind !== 'answered') grant(scopes);
+    else for (const scope of scopes) if (decided.get(scope) !== 'granted') decided.set(scope, 'refused');
+  }
+  grant(row && row.state !== 'Revoked' ? row.scopes : []);
+  return Object.fromEntries(decided);
 }
 
 export type Stranger = { rp: string; name: string; required: string[]; optional: string[] };

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { enter } from '../../../test/console.ts';
+import { earlier } from '../../../test/earlier.ts';
 import { useOnboarding } from '../../../test/onboarding.ts';
 
 const onboarding = await useOnboarding();
@@ -80,4 +81,40 @@ test('a first approval by the command grants nothing optional, also after the sc
   await onboarding.addAsking('optional', 'School:optional,Staff:optional');
   await assert.rejects(run('authorise', { estab: 'first', rp: 'optional' }), /all scopes [^]* are optional; name those to grant with --scopes: School, Staff/);
   assert.equal(await granted('first', 'optional'), undefined);
+});
+
+test('a scope that only the operator left out is not shown as refused by the school', async () => {
+  await service.addSchool('operated');
+  await application.invite('operated');
+  await run('authorise', { estab: 'operated', rp: 'app' });
+  await run('revoke', { estab: 'operated', rp: 'app' });
+  const page = (await admin.get('/console/schools/operated/applications/app')).text;
+  assert.doesNotMatch(choiceOf(page, 'Contact'), /Refused|Revoked/);
+});
+
+test('each scope shows its last decision', async () => {
+  await service.addSchool('again');
+  const visitor = await onboarding.signIn('again');
+  const shown = async () => {
+    const page = (await admin.get('/console/schools/again/applications/fresh')).text;
+    return ['Staff', 'Contact'].map((scope) => /Refused|Revoked|Granted/.exec(choiceOf(page, scope))?.[0]);
+  };
+  const answer = async (decision: object) => {
+    await db`update invitation set invited_at = ${earlier(db, 'invited_at', '2 hours')}, created_at = ${earlier(db, 'created_at', '2 hours')}
+      where estab = 'again'`;
+    await fresh.invite('again', { ScopesToAuthorise: ['School', 'Student', 'Staff', 'Contact'] });
+    const request = `/school/requests/${await onboarding.openRequest('again', 'fresh')}`;
+    assert.equal((await visitor.decide(request, { person: 'Ada Hill', role: 'Head', ...decision })).status, 303);
+  };
+  await answer({ decision: 'approve', scopes: ['Staff'] });
+  assert.deepEqual(await shown(), ['Granted', 'Refused']);
+  await answer({ decision: 'decline' });
+  assert.deepEqual(await shown(), ['Granted', 'Refused'], 'to decline a request for more takes nothing away');
+  await run('revoke', { estab: 'again', rp: 'fresh' });
+  assert.deepEqual(await shown(), ['Revoked', 'Refused']);
+  await answer({ decision: 'decline' });
+  assert.deepEqual(await shown(), ['Refused', 'Refused']);
+  await run('authorise', { estab: 'again', rp: 'fresh', scopes: 'School,Student,Contact' });
+  await run('revoke', { estab: 'again', rp: 'fresh' });
+  assert.deepEqual(await shown(), ['Refused', 'Revoked']);
 });
