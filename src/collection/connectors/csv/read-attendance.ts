@@ -66,8 +66,9 @@ function createMarkCheck(header: CsvRecord): MarkCheck {
     }
     let failed = false;
     const read = (column: Column, findFault: (text: string) => string | undefined): string => {
-      const cell = (cells[at[column]] ?? '').trim();
-      const text = column === 'notes' ? unescapeNotes(cell) : cell;
+      const cell = cells[at[column]] ?? '';
+      // Notes keep their outer spaces, so that those of a writeback come back as they were.
+      const text = column === 'notes' ? unescapeNotes(cell) : cell.trim();
       const rule = findFault(text);
       if (rule !== undefined) {
         failed = true;
@@ -90,7 +91,7 @@ function createMarkCheck(header: CsvRecord): MarkCheck {
       // SIMS writes a hyphen where no mark was recorded.
       mark: mark === '' || mark === '-' ? undefined : mark,
       minutesLate: minutesLate === '' ? undefined : Number(minutesLate),
-      notes: notes === '' ? undefined : notes,
+      notes: notes.trim() === '' ? undefined : notes,
     };
   };
 }
@@ -121,7 +122,7 @@ function markFault(text: string): string | undefined {
 }
 
 function notesFault(text: string): string | undefined {
-  if (text.length > maxNotesCharacters) return `must not be longer than ${maxNotesCharacters} characters`;
+  if ([...text].length > maxNotesCharacters) return `must not be longer than ${maxNotesCharacters} characters`;
   return textRule(text);
 }
 
