@@ -230,7 +230,7 @@ test('applications are added with their secrets, once', async () => {
     [/--rp "a\/b"/, { rp: 'a/b' }],
     [/--rp/, { rp: 'x'.repeat(65) }],
     [/--name/, { name: '' }],
-    [/--callback-url "nowhere"/, { 'callback-url': 'nowhere' }],
+    [/--callback-url/, { 'callback-url': 'nowhere' }],
     [/--callback-url/, { 'callback-url': 'ftp://x.example/' }],
     [/--redirect-uri "javascript:1"/, { 'redirect-uri': 'javascript:1' }],
     [/"school" is not a scope/, { scopes: 'school' }],

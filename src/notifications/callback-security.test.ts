@@ -77,6 +77,21 @@ test('an application cannot be given a callback URL with plain http outside OUTB
   assert.equal(await moveAsDeveloper('http://93.184.215.14/events'), 400);
 });
 
+test('nobody can give an application a callback URL that no call could reach; a name without an address is accepted', async () => {
+  await onboarding.addAsking(rp);
+  const usable = 'https://not-yet.invalid/events';
+  for (const bad of ['https://10.0.0.1/x', 'https://user:word@93.184.215.14/x', 'https://93.184.215.14:22/x', 'https://169.254.169.254/']) {
+    const refused = /private|link|user name|Port 22/i;
+    await assert.rejects(run('application add', { rp: 'new', name: 'App', scopes: 'School', 'callback-url': bad }), refused, bad);
+    await assert.rejects(run('application edit', { rp, 'callback-url': bad }), refused, bad);
+    const answer = await admin.post(`/console/applications/${rp}/edit/save`, { name: 'App', 'scope-School': 'required', 'callback-url': bad });
+    assert.deepEqual([answer.status, refused.test(answer.text)], [400, true], bad);
+    assert.equal(await moveAsDeveloper(bad), 400, bad);
+  }
+  await run('application edit', { rp, 'callback-url': usable });
+  await run('application edit', { rp, name: 'Renamed' });
+});
+
 test('an http URL from before receives events without secrets; those with a secret wait, which is an open task', async () => {
   await onboarding.addAsking(rp, 'School', { callbackUrl: 'http://93.184.215.14/events' });
   await db`update application set state_events = true where rp = ${rp}`;

@@ -48,7 +48,7 @@ test('what is refused is said in the words of the page, and what was typed stays
     [/Id &#34;\.\.&#34;: no address could hold it/, { rp: '..' }],
     [/Name: must not be empty/, { name: ' ' }],
     [/Website &#34;javascript:alert\(1\)&#34;: not a URL that begins with/, { website: 'javascript:alert(1)' }],
-    [/Callback URL &#34;nowhere&#34;: not a URL/, { 'callback-url': 'nowhere' }],
+    [/Callback URL cannot be called/, { 'callback-url': 'nowhere' }],
     [/Redirect URIs &#34;data:x&#34;: not a URL/, { 'redirect-uri': 'https://fine.example/ data:x' }],
     [/Contact &#34;nobody&#34;: not an e-mail/, { contact: 'nobody' }],
     [/At least one scope is needed/, { 'scope-School': 'none', 'scope-Staff': 'maybe' }],

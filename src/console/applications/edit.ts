@@ -1,7 +1,6 @@
 // In charge of editing what is said about an application, and what it asks schools for.
 import type { Application, ApplicationChange } from '../../access/applications.ts';
 import { parseAllowList } from '../../http/address-guard.ts';
-import { createRequireTarget } from '../../notifications/inbox/require-target.ts';
 import { editApplication } from '../../onboarding/edit-application.ts';
 import { readCount, type Form } from '../../http/forms.ts';
 import { html } from '../../http/html.ts';
@@ -9,7 +8,7 @@ import { formatMany } from '../../http/pages/figures.ts';
 import { addressOf } from '../../http/pages/pager.ts';
 import { renderDoing } from '../doing.ts';
 import { applicationPath, applicationRoute } from '../links.ts';
-import { isDeveloper, mayOperate, type Action, type ConsoleParts, type Page, type Visit } from '../visit.ts';
+import { isDeveloper, mayOperate, type Action, type Page, type Visit } from '../visit.ts';
 import { describeProfile } from './profile.ts';
 import { manySchoolsMs, openApplication, renderApplicationPage } from './place.ts';
 import { asksTheSame, describeProfileGiven, labels, readOwnProfile, readProfile, renderProfileFields } from './profile-form.ts';
@@ -48,7 +47,7 @@ export const editApplicationAction: Action = {
   about: (visit, form) => ({ detail: describeProfileGiven(form, !isDeveloper(visit)) }),
   async run({ db, changes, seal, config }, visit, form) {
     const application = await openApplication(db, visit);
-    const change = isDeveloper(visit) ? await readOwnChange({ db, config }, application, form) : readChange(application, form);
+    const change = isDeveloper(visit) ? readOwnProfile(form) : readChange(application, form);
     const editing = { db: changes, seal, publicUrl: config.publicUrl, allowed: parseAllowList(config.outboundAllow) };
     const { narrowed, moved } = await editApplication(editing, application.rp, change, { name: visit.actor.name, isDeveloper: isDeveloper(visit) });
     return { to: addressOf(applicationPath(application.rp), { narrowed: countOf(narrowed.length), moved: countOf(moved) }) };
@@ -72,14 +71,6 @@ export const confirmCallbackAction: Action = {
 function readChange(application: Application, form: Form): ApplicationChange {
   const given = readProfile(form);
   return { ...given, scopes: asksTheSame(given.scopes, application) ? undefined : given.scopes };
-}
-
-/** A callback URL that a developer gives is held to what every URL is that an application gives us: an inbox of its own, or one that may be called. */
-async function readOwnChange({ db, config }: Pick<ConsoleParts, 'db' | 'config'>, { rp, callbackUrl }: Application, form: Form): Promise<ApplicationChange> {
-  const given = readOwnProfile(form);
-  const requireTarget = createRequireTarget(db, config.publicUrl, parseAllowList(config.outboundAllow));
-  if (given.callbackUrl !== callbackUrl) await requireTarget(labels['callback-url'], given.callbackUrl, rp);
-  return given;
 }
 
 const countOf = (count: number) => (count === 0 ? undefined : String(count));

@@ -10,14 +10,19 @@ export type RequireTarget = (parameter: string, url: string, rp: string) => Prom
 
 export function createRequireTarget(db: Db, publicUrl: string, allowed: AllowList): RequireTarget {
   return async (parameter, url, rp) => {
-    if (await isOwnInbox(db, publicUrl, url, rp, `"${parameter}" cannot be called`)) return undefined;
-    return requireCallable(parameter, url, allowed);
+    const what = `"${parameter}" cannot be called`;
+    if (await isOwnInbox(db, publicUrl, url, rp, what)) return undefined;
+    return requireCallable(what, url, allowed);
   };
 }
 
-/** Throws unless the application may have this callback URL: an inbox of its own, https, or plain http inside OUTBOUND_ALLOW. */
+/**
+ * Throws unless the application may have this callback URL: an inbox of its own, or a URL that may be called and that uses https, or plain http
+ * inside OUTBOUND_ALLOW. The rules are the same for operators and developers.
+ */
 export async function requireCallbackUrl(sql: Sql, { publicUrl, allowed }: { publicUrl: string; allowed: AllowList }, url: string, rp: string): Promise<void> {
   if (await isOwnInbox(sql, publicUrl, url, rp, `--callback-url "${url}"`)) return;
+  await requireCallable('--callback-url cannot be called', url, allowed);
   const fault = await findPlainHttpFault(url, allowed);
   if (fault !== undefined) throw new SchoolbellError('invalid_request', `--callback-url "${url}": must begin with https://. ${fault}`);
 }
