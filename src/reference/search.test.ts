@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useService } from '../../test/service.ts';
+import { createSearchIndex, search } from './search.ts';
 
 const { app, join } = await useService();
 
@@ -26,6 +27,13 @@ test('no request builds the index, and no query takes longer than a part of buil
     for (let at = 0; at < 24; at += 1) await searchFrom('198.51.100.1', worst);
   });
   assert.ok(many < start, `24 searches took ${many} ms, a start ${start} ms`);
+});
+
+test('a query counts for no more than its first twelve words', () => {
+  const words = Array.from({ length: 12 }, (_, at) => `word-${at}`);
+  const index = createSearchIndex([{ kind: 'Guide', title: 'A guide', where: '', path: '/docs/guides/a', words: words.join(' ') }]);
+  assert.equal(search(index, [...words, 'absent'].join(' '), 10).total, 1);
+  assert.equal(search(index, [...words.slice(1), 'absent'].join(' '), 10).total, 0);
 });
 
 test('an address that searches too often is refused, and no other is', async () => {
