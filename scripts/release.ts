@@ -35,11 +35,14 @@ const postgresIn = (description: string) => {
 /** A cluster of another major version of PostgreSQL does not start. The changelog has to say so, with the way: back up before, restore afterwards. */
 function requirePostgresNote(from: string): void {
   const tag = `v${from}`;
-  // Before the first release there is nobody to tell.
-  if (git('tag', '--list', tag) === '') return;
+  const changelog = git('show', 'HEAD:CHANGELOG.md');
+  // Before the first release there is nobody to tell: only a release gives the section of its version a date.
+  if (!changelog.includes(`\n## ${from} - `)) return;
+  if (git('tag', '--list', tag) === '')
+    throw new Refusal(`the tag ${tag} of the last release is not in this clone, so its PostgreSQL cannot be compared. Fetch it: git fetch --tags`);
   const [before, now] = [`${tag}:package.json`, 'HEAD:package.json'].map((file) => postgresIn(git('show', file)));
   if (before === now) return;
-  const [, unreleased = ''] = /^## Unreleased\n(.*?)(?=^## |(?![^]))/ms.exec(git('show', 'HEAD:CHANGELOG.md')) ?? [];
+  const [, unreleased = ''] = /^## Unreleased\n(.*?)(?=^## |(?![^]))/ms.exec(changelog) ?? [];
   if ([`PostgreSQL ${before}`, `PostgreSQL ${now}`, 'backup', 'restore'].every((words) => unreleased.includes(words))) return;
   throw new Refusal(
     `the embedded PostgreSQL changes from ${before} to ${now}, and CHANGELOG.md does not say so under "## Unreleased". Name PostgreSQL ${before} and ` +

