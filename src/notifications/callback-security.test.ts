@@ -13,6 +13,7 @@ import { parseAllowList } from '../http/address-guard.ts';
 import { createOutbound, type OutboundCall } from '../http/outbound.ts';
 import { approve } from '../onboarding/approve.ts';
 import { startWorker } from '../outbox/worker.ts';
+import { listCallbackTasks } from './callback-tasks.ts';
 import { createDelivery } from './deliver.ts';
 
 const onboarding = await useOnboarding();
@@ -90,6 +91,16 @@ test('nobody can give an application a callback URL that no call could reach; a 
   }
   await run('application edit', { rp, 'callback-url': usable });
   await run('application edit', { rp, name: 'Renamed' });
+});
+
+test('an http URL outside OUTBOUND_ALLOW is among the open tasks, however many are inside', async () => {
+  const add = (name: string, callbackUrl: string) => db`insert into application (rp, name, callback_url, required_scopes, optional_scopes, client_id)
+    values (${name}, ${name}, ${callbackUrl}, '{School}', '{}', ${name})`;
+  for (let at = 0; at < 60; at += 1) await add(`a-${rp}-${at}`, `http://127.0.0.1:8081/${at}`);
+  await add(`b-${rp}`, 'http://93.184.215.14/events');
+  const tasks = await listCallbackTasks(db, { publicUrl: url, allowed: parseAllowList(['127.0.0.0/8']) }, 1);
+  assert.deepEqual(tasks.map((task) => task.rp), [`b-${rp}`]);
+  await db`delete from application where rp like ${`%-${rp}%`}`;
 });
 
 test('an http URL from before receives events without secrets; those with a secret wait, which is an open task', async () => {

@@ -15,18 +15,26 @@ export type CallbackTask = {
   since: Date | null;
 };
 
-/** Names are resolved for no more applications than this. */
-const mostResolved = 50;
+/** How many names are resolved at a time. */
+const batchSize = 50;
 
+/**
+ * Lists the first tasks, at most `most`. A URL that is allowed costs a look-up of its name and is no task, so the applications are read in batches
+ * until there are enough. While name servers do not answer, each name is a task: the first batch is then the last.
+ */
 export async function listCallbackTasks(db: Db, { publicUrl, allowed }: { publicUrl: string; allowed: AllowList }, most: number): Promise<CallbackTask[]> {
   const rows = await db<CallbackTask[]>`
     select rp, name as application, callback_url as "callbackUrl", confirmed_callback_host as "confirmedHost", callback_changed_by as "changedBy",
       callback_changed_at as since
     from application where confirmed_callback_host is not null or callback_url ~* '^http:'
-    order by confirmed_callback_host is null, callback_changed_at, rp limit ${mostResolved}`;
-  const waits = await Promise.all(rows.map(async ({ confirmedHost, callbackUrl }) => {
-    if (confirmedHost !== null) return true;
-    return !findInbox(publicUrl, callbackUrl) && (await findPlainHttpFault(callbackUrl, allowed)) !== undefined;
-  }));
-  return rows.filter((_, at) => waits[at]).slice(0, most);
+    order by confirmed_callback_host is null, callback_changed_at, rp`;
+  const isTask = async ({ confirmedHost, callbackUrl }: CallbackTask) =>
+    confirmedHost !== null || (!findInbox(publicUrl, callbackUrl) && (await findPlainHttpFault(callbackUrl, allowed)) !== undefined);
+  const tasks: CallbackTask[] = [];
+  for (let from = 0; from < rows.length && tasks.length < most; from += batchSize) {
+    const batch = rows.slice(from, from + batchSize);
+    const isTaskAt = await Promise.all(batch.map(isTask));
+    tasks.push(...batch.filter((_, at) => isTaskAt[at]));
+  }
+  return tasks.slice(0, most);
 }
