@@ -8,7 +8,11 @@ import { logSerializers } from './log-serializers.ts';
 test('the query of every path and URL is removed, and other text stays', () => {
   for (const [text, logged] of [
     ['GET /x?code=7d1: 404', 'GET /x?… 404'],
-    ['see https://a.example/x?a=1&b=/y?c=2 and "/z?d=3".', 'see https://a.example/x?… and "/z?…".'],
+    ['see https://a.example/x?a=1&b=/y?c=2 and "/z?d=3".', 'see https://a.example/x?… and "/z?…'],
+    ['in "/api/v1/Identity/GenerateQRCode?text="WIFI:password" (GET) route?', 'in "/api/v1/Identity/GenerateQRCode?…" (GET) route?'],
+    ['"/a"b?text=<b>`secret`" (GET)', '"/a"b?…" (GET)'],
+    ['/a?b=\u00a0secret\tsecret d', '/a?… d'],
+    ['/a?b=1\n    at c (/d.js:1:2)', '/a?…\n    at c (/d.js:1:2)'],
     ['(/a?b=1) then /c/d?e', '(/a?… then /c/d?…'],
     ["GET /api/GenerateQRCode?text=it's%20(a)%20secret and /o'brien?x", "GET /api/GenerateQRCode?… and /o'brien?…"],
     ['/a?b\\c=secret d', '/a?… d'],
@@ -25,6 +29,8 @@ test('a message of a megabyte of slashes, or of slashes and question marks, take
   assert.equal(logSerializers.msg(`${slashes}?a`), `${slashes}?…`);
   assert.equal(logSerializers.msg('/? '.repeat(1024 ** 2 / 3)).length, Math.floor(1024 ** 2 / 3) * 3);
   assert.equal(logSerializers.msg(`/${'?'.repeat(1024 ** 2)}`), '/?…');
+  assert.equal(logSerializers.msg(`${'"?'.repeat(1024 ** 2 / 2)}`).length, 1024 ** 2);
+  assert.equal(logSerializers.msg(`/?${'"'.repeat(1024 ** 2)}`), '/?…"');
 });
 
 test('a fault of the environment is logged without a stack, and so is the error of the system behind it', () => {

@@ -8,10 +8,11 @@ type Fault = Error & { code?: string; constraint?: string; table?: string; routi
 const maxErrors = 10;
 
 /**
- * The query of a path or URL. The lookbehind comes after the question mark, and stops at the one before, so that the time grows only with the length
- * of the text: callers choose some of what is logged.
+ * The query of a path or URL, up to the next space or line break, without a closing quote before it: a raw request may hold quotes, angle brackets and
+ * other white space. The lookbehind comes after the question mark, and stops at the one before, so that the time grows only with the length of the
+ * text: callers choose some of what is logged.
  */
-const queryOfPath = /\?(?<=\/[^\s?"`<>]*\?)[^\s"`<>]+/g;
+const queryOfPath = /\?(?<=\/[^ \r\n?]*\?)[^ \r\n]+?(?="?(?:[ \r\n]|$))/g;
 
 function removeQueries(text: string): string {
   return text.replace(queryOfPath, '?…');
