@@ -55,9 +55,10 @@ try {
   const named = process.argv.slice(2);
   const files = globSync(named.length > 0 ? named : '{src,test,client}/**/*.test.ts', { cwd: root });
   if (files.length === 0) throw new Error(`no test is named ${named.join(' ')}`);
-  const recorder = `${process.env.NODE_OPTIONS ?? ''} --import=${pathToFileURL(join(import.meta.dirname, 'record-statements.ts')).href}`.trim();
+  const preloads = ['loopback-names.ts', 'record-statements.ts'].map((file) => `--import=${pathToFileURL(join(import.meta.dirname, file)).href}`);
+  const options = [process.env.NODE_OPTIONS ?? '', ...preloads].join(' ').trim();
   const browser = files.some(opensPages) ? await handOnBrowser() : {};
-  const env = { NODE_COMPILE_CACHE: compiled, ...browser, NODE_OPTIONS: recorder, RECORDED_STATEMENTS: recorded };
+  const env = { NODE_COMPILE_CACHE: compiled, ...browser, NODE_OPTIONS: options, RECORDED_STATEMENTS: recorded };
   const passed = await runPrograms(shareProcesses(root, files, folder), env);
   const all = passed && named.length === 0 ? 'yes' : 'no';
   step('schools apart', process.execPath, ['--test', 'test/schools-apart/recorded.ts'], { RECORDED_STATEMENTS: recorded, RECORDED_ALL: all });
