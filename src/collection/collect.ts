@@ -13,6 +13,7 @@ import { installDatabases, readDatabases, requestCollection } from './component-
 import { MisError, NothingToCollect, type Connector, type DatabaseName } from './connector.ts';
 import { openConnector, type ConnectorParts } from './connector-settings.ts';
 import { recordCollected, recordFailure, recordNothing, recordOvertaken } from './fetch-outcome.ts';
+import { fixedMessages } from './fixed-messages.ts';
 import { importRoster } from './import.ts';
 import type { OnImportProgress } from './import-progress.ts';
 import { describeTrouble } from './import-report.ts';
@@ -174,7 +175,7 @@ export async function collectDatabase(parts: ConnectorParts, estab: string, data
     if (error instanceof NothingToCollect) await record((tx) => recordNothing(tx, estab, database, error.message));
     else if (error instanceof MisError) await fail(isUndone(error, how) ? 'Paused' : error.status, error.message);
     // What went wrong is more to the point than that it could not be noted.
-    else await fail('Error', 'something went wrong on our side; it will be tried again').catch(() => {});
+    else await fail('Error', fixedMessages.ourFault).catch(() => {});
     throw error;
   }
 }
@@ -271,7 +272,7 @@ export async function collectMarks(
     const [first = error.problem] = problems.listed;
     const place = first.line === null ? first.file : `${first.file}, line ${first.line}`;
     return {
-      message: `refused, nothing was changed: ${Math.max(1, problems.total)} problems, the first: ${place}: ${first.rule}`,
+      message: `${fixedMessages.refused}: ${Math.max(1, problems.total)} problems, the first: ${place}: ${first.rule}`,
       held: false,
     };
   } finally {
@@ -285,5 +286,5 @@ async function requireRoster(db: Db, estab: string, first: boolean): Promise<voi
   if (first && roster?.refreshing) throw new RosterFirst();
   if (roster?.updatedAt) return;
   if (roster?.status === 'Updating') throw new RosterFirst();
-  throw new MisError('Error', 'the roster has to be collected first', { later: true });
+  throw new MisError('Error', fixedMessages.rosterFirst, { later: true });
 }

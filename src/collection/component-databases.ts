@@ -5,6 +5,7 @@ import { enqueueOnce, type Lane } from '../outbox/enqueue.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { countMarks } from './attendance.ts';
 import { databaseNames, type DatabaseName } from './connector.ts';
+import { fixedMessages } from './fixed-messages.ts';
 import { describeUnreported } from './unreported-leavers.ts';
 
 export const databaseStatuses = ['OK', 'Updating', 'Expired', 'NoData', 'Error', 'Timeout', 'Paused', 'NotInstalled'] as const;
@@ -20,6 +21,8 @@ export type ComponentDatabase = {
   refreshAt: Date | null;
   rowCount: number;
   message: string | null;
+  /** Collections whose leavers the source does not report; `message` ends with them. */
+  leaversUnreported: readonly CollectionName[] | null;
   progress: number | null;
   /** A collection is waiting or under way. */
   refreshing: boolean;
@@ -36,7 +39,6 @@ const collectHost = ':collection';
 type Row = Omit<ComponentDatabase, 'status'> & {
   stored: 'NoData' | 'OK' | 'Error' | 'Timeout' | 'Paused';
   expired: boolean;
-  leaversUnreported: CollectionName[] | null;
 };
 
 /** Each of the names asked for, in their order; one that the school's connector does not offer is not installed. */
@@ -58,21 +60,26 @@ export async function readDatabases(sql: Sql, estab: string, names: readonly Dat
         expiresAt: null,
         refreshAt: null,
         rowCount: 0,
-        message: 'the school is not connected to a source that has this',
+        message: fixedMessages.notConnected,
+        leaversUnreported: null,
         progress: null,
         refreshing: false,
       };
-    const { stored: _, expired: __, leaversUnreported, ...shown } = row;
+    const { stored: _, expired: __, ...shown } = row;
     const status = statusOf(row);
-    const messages = [messageOf(status, row.message), leaversUnreported && describeUnreported(leaversUnreported)];
-    return { ...shown, status, message: messages.filter((one) => one !== null).join('; ') || null };
+    return { ...shown, status, message: joinMessage(messageOf(status, row.message), row.leaversUnreported) };
   });
+}
+
+/** Returns the message of a database: that of its last fetch, followed by what its source does not report. */
+export function joinMessage(fetched: string | null, leaversUnreported: readonly CollectionName[] | null): string | null {
+  return [fetched, leaversUnreported && describeUnreported(leaversUnreported)].filter((one) => one !== null).join('; ') || null;
 }
 
 /** What was said of the collection before is not said of the one that is under way. */
 function messageOf(status: DatabaseStatus, message: string | null): string | null {
   if (status === 'Updating') return null;
-  return status === 'NoData' ? (message ?? 'nothing was collected or uploaded yet') : message;
+  return status === 'NoData' ? (message ?? fixedMessages.nothingYet) : message;
 }
 
 /** What is being refreshed is Updating, but Expired as long as there is an older state to serve. */

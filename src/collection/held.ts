@@ -9,6 +9,7 @@ import { requestCollection } from './component-databases.ts';
 import type { ImportKind } from './connector.ts';
 import { roleLosses, type Shrinkage } from './deletion-guard.ts';
 import { recordDropped } from './fetch-outcome.ts';
+import { fixedMessages } from './fixed-messages.ts';
 
 export type HeldImport = { id: string; at: Date; kind: ImportKind; shrinkage: Shrinkage[] };
 /** What would go of one collection, of users of one role; so many as have a name. stays: they would only lose that role. */
@@ -212,7 +213,7 @@ export async function discardHeld(db: Db, estab: string, seen: string): Promise<
     const held = await decide(tx, estab, 'discarded', seen);
     await tx`delete from import_loss where estab = ${estab} and import = ${held.id}`;
     await tx`delete from upload where estab = ${estab}`;
-    await recordDropped(tx, estab, 'SchoolData', 'an import that was held was discarded; what was there before stays');
+    await recordDropped(tx, estab, 'SchoolData', fixedMessages.discarded);
     return held;
   });
 }

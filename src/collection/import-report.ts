@@ -2,10 +2,10 @@
 import type { CollectionName } from '../roster/resource.ts';
 import type { MergeCount } from './compare-stage.ts';
 import type { Shrinkage } from './deletion-guard.ts';
+import { fixedMessages } from './fixed-messages.ts';
 import type { ForeignWord } from './foreign-words.ts';
 import type { CountedLoss } from './held.ts';
 import type { Fault, Problem } from './problem.ts';
-import { Overtaken } from './reading.ts';
 import { describeUnreported } from './unreported-leavers.ts';
 
 export type ImportReport = MergeCount & {
@@ -55,22 +55,19 @@ export function emptyReport(estab: string): ImportReport {
   };
 }
 
-/** How the message of a refused import begins. */
-export const refusedWords = 'refused, nothing was changed';
-
 /** Returns what a person has to approve or put right, or undefined if the import went well. */
 export function describeTrouble({ outcome, overtaken, problems, problemsTotal, shrinkage }: ImportReport): string | undefined {
-  if (overtaken) return Overtaken.words;
+  if (overtaken) return fixedMessages.overtaken;
   if (outcome === 'held') return describeWaiting(shrinkage);
   if (outcome !== 'refused') return undefined;
   const [first] = problems;
   const where = first ? [first.file, ...(first.line === null ? [] : [`line ${first.line}`]), ...(first.column === null ? [] : [first.column])].join(', ') : '';
-  return `${refusedWords}: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}${first ? `, the first: ${where}: ${first.rule}` : ''}`;
+  return `${fixedMessages.refused}: ${problemsTotal} problem${problemsTotal === 1 ? '' : 's'}${first ? `, the first: ${where}: ${first.rule}` : ''}`;
 }
 
 /** Returns the message of a database while an import of it waits for approval. */
 export const describeWaiting = (shrinkage: readonly Shrinkage[]) =>
-  ['waits for approval', describeShrinkage(shrinkage)].filter(Boolean).join(': ');
+  [fixedMessages.waiting, describeShrinkage(shrinkage)].filter(Boolean).join(': ');
 
 /** "50 of 64 student users (78.1 %), 12 of 50 classes (24 %) would be deleted": students first, then every other kind in the guard's order. */
 export function describeShrinkage(shrinkage: readonly Shrinkage[]): string {

@@ -2,6 +2,7 @@
 // merged comes too late, however long it took.
 import { readClock } from '../db/clock.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
+import { fixedMessages } from './fixed-messages.ts';
 
 /** What it stages is found by its school and number. startedAt is by the database's clock. */
 export type Reading = Readonly<{ estab: string; number: number; startedAt: Date }>;
@@ -19,10 +20,8 @@ export async function beginReading(db: Db, estab: string): Promise<Reading> {
 
 /** A newer one was merged while this one was read, or another source was set: nothing of it is taken. */
 export class Overtaken extends Error {
-  static readonly words = 'a newer one was merged while this one was read';
-
   constructor() {
-    super(Overtaken.words);
+    super(fixedMessages.overtaken);
   }
 }
 

@@ -1,4 +1,4 @@
-// Counts, RowCount and the message of an import that waits for approval include only the kinds of records that the scopes of the caller open.
+// Counts, RowCount and the messages of databases include only the kinds of records that the scopes of the caller open.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvPackage } from '../../test/csv-package.ts';
@@ -15,7 +15,7 @@ const { orgs, academicSessions, courses, classes } = smallSchool;
 const core = { Groups: classes.length, Courses: courses.length, Orgs: orgs.length, AcademicSessions: academicSessions.length };
 const sum = (counts: object) => Object.values(counts as Record<string, number>).reduce((total, count) => total + count, 0);
 
-type Status = { DBStatus: { DatabaseName: string; RowCount: number; Message: string | null }[]; Message: string | null };
+type Status = { DBStatus: { DatabaseName: string; Status: string; RowCount: number; Message: string | null }[]; Message: string | null };
 const rowCounts = ({ DBStatus }: Pick<Status, 'DBStatus'>) => Object.fromEntries(DBStatus.map(({ DatabaseName, RowCount }) => [DatabaseName, RowCount]));
 
 async function readJson<T>(client: Client, path: string): Promise<T> {
@@ -31,6 +31,10 @@ const [all, school, student] = [
   await service.addClient('all', ['S1']),
   await service.addClient('school', ['S1'], 'School'),
   await service.addClient('student', ['S1'], 'School,Student'),
+];
+const [marks, rosterOnly] = [
+  await service.addClient('marks', ['S1'], 'Attendance,Identity'),
+  await service.addClient('roster', ['S1'], 'School,Student,Staff,Contact,StudentDemographic'),
 ];
 const everything = await readCounts(all);
 const [enrolled] = await service.db<{ count: number }[]>`
@@ -72,13 +76,6 @@ test('marks are counted only for an application with Attendance', async () => {
   assert.deepEqual([await counted(all), await counted(school)], [7, 0]);
 });
 
-test('a caller without Attendance is not told how many marks were left out', async () => {
-  await service.db`update component_database set status = 'OK', message = 'left out: 12 marks' where estab = 'S1' and name = 'Attendance'`;
-  const told = async (client: Client) =>
-    (await readJson<Status>(client, 'Databases')).DBStatus.find(({ DatabaseName }) => DatabaseName === 'Attendance')?.Message;
-  assert.deepEqual([await told(all), await told(school)], ['left out: 12 marks', null]);
-});
-
 test('the message of an import that waits for approval gives sizes of opened kinds only, wherever it is told', async () => {
   const none = { users: smallSchool.users.filter(({ role }) => role === 'aide'), enrollments: [], demographics: [], courses: [], classes: [] };
   const report = await service.load('S1', csvPackage({ ...smallSchool, ...none }));
@@ -102,13 +99,39 @@ test('the message of an import that waits for approval gives sizes of opened kin
   assert.equal(await told(all, 'all'), losses([pupils, guardians, parents, teachers, courses, classes, enrolments].map(String)));
   assert.equal(await told(school, 'school'), losses([courses, classes].map(String)));
   assert.equal(await told(student, 'student'), losses([pupils, courses, classes].map(String)));
-  const identity = await service.addClient('marks', ['S1'], 'Attendance,Identity');
-  assert.equal((await readJson<Status>(identity, 'Databases')).DBStatus[0]?.Message?.replace(/;.*/, ''), 'waits for approval');
+  assert.equal(await told(rosterOnly, 'roster'), await told(all, 'all'));
+  assert.equal((await readJson<Status>(marks, 'Databases')).DBStatus[0]?.Message?.replace(/;.*/, ''), 'waits for approval');
 });
 
-test('the message of a refused import gives the number and place of its problems only to callers who may see every kind', async () => {
-  const [words, problems] = ['refused, nothing was changed', ': 3 problems, the first: users.csv, line 4712, role: is not known'];
-  await service.db`update component_database set status = 'Error', message = ${words + problems} where estab = 'S1' and name = 'SchoolData'`;
-  const told = async (client: Client) => (await readJson<Status>(client, 'Databases')).DBStatus[0]?.Message?.replace(/; this source.*/, '');
-  assert.deepEqual([await told(all), await told(school), await told(student)], [words + problems, words, words]);
-});
+const refused = 'refused, nothing was changed';
+const [failed, none] = ['the last fetch failed; the school and the operator see the details', null];
+const providerFault = 'The provider announced 4500 users and delivered 4400; nothing was changed.';
+const unknownMarks = 'left out: 12 marks of students whom the roster does not know (yet)';
+const refusal = (file: string) => `${refused}: 3 problems, the first: ${file}, line 4712: is not known`;
+for (const [name, status, message, shown] of [
+  ['SchoolData', 'Error', refusal('users.csv'), refused],
+  ['SchoolData', 'OK', refusal('attendance.csv'), refused],
+  ['SchoolData', 'Error', providerFault, failed],
+  ['SchoolData', 'Timeout', 'The provider delivered "ann.other" of users twice; nothing was changed.', failed],
+  ['SchoolData', 'Expired', providerFault, none],
+  ['SchoolData', 'OK', 'a newer one was merged while this one was read', 'a newer one was merged while this one was read'],
+  ['Attendance', 'OK', unknownMarks, none],
+  ['Attendance', 'Expired', unknownMarks, none],
+  ['Attendance', 'Error', refusal('attendance.csv'), refused],
+  ['Attendance', 'Error', providerFault, failed],
+] as const) {
+  test(`${name} is ${status}: "${message}" is shown whole only to callers whose scopes open everything that it may count`, async () => {
+    await service.db`delete from connector_setting where estab = 'S1'`;
+    await service.db`
+      update component_database set status = ${status === 'Expired' ? 'OK' : status}, message = ${message}, updated_at = now() - interval '2 hours',
+        expires_at = now() + ${status === 'Expired' ? '-1 hour' : '1 hour'}::interval where estab = 'S1' and name = ${name}`;
+    const readMessage = async (client: Client) => {
+      const database = (await readJson<Status>(client, 'Databases')).DBStatus.find(({ DatabaseName }) => DatabaseName === name);
+      assert.equal(database?.Status, status);
+      return database.Message;
+    };
+    assert.deepEqual([await readMessage(all), await readMessage(school), await readMessage(student)], [message, shown, shown]);
+    if (name === 'Attendance') assert.equal(await readMessage(marks), message);
+    else assert.equal(await readMessage(rosterOnly), shown);
+  });
+}

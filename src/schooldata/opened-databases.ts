@@ -1,14 +1,17 @@
 // Reads the state of component databases as a caller may see it: RowCount and Message give sizes only of the kinds of records that the scopes open.
 import { openedKinds } from '../access/opened-kinds.ts';
-import { readDatabases, type ComponentDatabase } from '../collection/component-databases.ts';
+import { joinMessage, readDatabases, type ComponentDatabase } from '../collection/component-databases.ts';
 import { databaseNames, type DatabaseName } from '../collection/connector.ts';
 import type { Shrinkage } from '../collection/deletion-guard.ts';
+import { findFixedMessage } from '../collection/fixed-messages.ts';
 import { findHeld } from '../collection/held.ts';
-import { describeWaiting, refusedWords } from '../collection/import-report.ts';
+import { describeWaiting } from '../collection/import-report.ts';
 import type { Sql } from '../db/connect.ts';
 import { collections } from '../roster/collections.ts';
 import type { CollectionName } from '../roster/resource.ts';
 import { kindOfRole } from '../roster/resources/user-role.ts';
+
+const hiddenFailure = 'the last fetch failed; the school and the operator see the details';
 
 type Reader = Readonly<{ estab: string; scopes: readonly string[] }>;
 
@@ -18,18 +21,30 @@ export async function readOpenedDatabases(sql: Sql, reader: Reader, names: reado
 
 /** Returns the databases with rowCount and message as the reader may see them. */
 export function showOpened(sql: Sql, reader: Reader, databases: readonly ComponentDatabase[]): Promise<ComponentDatabase[]> {
-  return Promise.all(databases.map((database) => (database.name === 'SchoolData' ? showRoster(sql, reader, database) : showMarks(reader, database))));
+  return Promise.all(databases.map(async (database) => ({
+    ...database,
+    rowCount: await countOpenedRows(sql, reader, database),
+    message: opensEverything(reader, database) ? database.message : await showMessage(sql, reader, database),
+  })));
 }
 
-async function showRoster(sql: Sql, reader: Reader, database: ComponentDatabase): Promise<ComponentDatabase> {
-  const message = database.status === 'Paused' ? await hideLosses(sql, reader, database.message ?? '') : hideProblems(reader, database.message);
-  return { ...database, rowCount: await countOpenedRecords(sql, reader), message };
+async function countOpenedRows(sql: Sql, reader: Reader, { name, rowCount }: ComponentDatabase): Promise<number> {
+  if (name === 'SchoolData') return countOpenedRecords(sql, reader);
+  return reader.scopes.includes('Attendance') ? rowCount : 0;
 }
 
-/** Marks that were left out are counted in the message of a fetch that succeeded. */
-function showMarks({ scopes }: Reader, database: ComponentDatabase): ComponentDatabase {
-  if (scopes.includes('Attendance')) return database;
-  return { ...database, rowCount: 0, message: database.status === 'OK' ? null : database.message };
+/** Whether the scopes open every record that messages of the database may count. A fetch of SchoolData may read attendance.csv too. */
+function opensEverything({ scopes }: Reader, { name }: ComponentDatabase): boolean {
+  const isOpen = (collection: CollectionName) => collections[collection].kinds.every((kind) => openedKinds(collection, scopes).includes(kind));
+  return scopes.includes('Attendance') && (name === 'Attendance' || (Object.keys(collections) as CollectionName[]).every(isOpen));
+}
+
+/** Returns a message without sizes of hidden records: fixed messages, and the losses of opened kinds while an import waits for approval. */
+async function showMessage(sql: Sql, reader: Reader, { name, status, message, leaversUnreported }: ComponentDatabase): Promise<string | null> {
+  if (message === null) return null;
+  const hasFailed = status === 'Error' || status === 'Timeout';
+  const fetched = status === 'Paused' && name === 'SchoolData' ? await describeOpenedLosses(sql, reader) : findFixedMessage(message);
+  return joinMessage(fetched ?? (hasFailed ? hiddenFailure : null), leaversUnreported);
 }
 
 async function countOpenedRecords(sql: Sql, { estab, scopes }: Reader): Promise<number> {
@@ -42,20 +57,9 @@ async function countOpenedRecords(sql: Sql, { estab, scopes }: Reader): Promise<
   return row?.count ?? 0;
 }
 
-/** Removes from the message of a waiting import the deletions of records that the reader's scopes do not open. */
-async function hideLosses(sql: Sql, { estab, scopes }: Reader, message: string): Promise<string> {
+async function describeOpenedLosses(sql: Sql, { estab, scopes }: Reader): Promise<string> {
   const losses = (await findHeld(sql, estab))?.shrinkage ?? [];
-  const whole = describeWaiting(losses);
-  // The import may have been decided since the message was read.
-  if (!message.startsWith(whole)) return describeWaiting([]);
-  return `${describeWaiting(losses.filter((loss) => isOpened(loss, scopes)))}${message.slice(whole.length)}`;
-}
-
-/** Removes the number of problems, and the line of the first, for readers who may not see every kind: both are at most the size of a file. */
-function hideProblems({ scopes }: Reader, message: string | null): string | null {
-  if (!message?.startsWith(refusedWords)) return message;
-  const isOpen = (name: CollectionName) => collections[name].kinds.every((kind) => openedKinds(name, scopes).includes(kind));
-  return (Object.keys(collections) as CollectionName[]).every(isOpen) ? message : refusedWords;
+  return describeWaiting(losses.filter((loss) => isOpened(loss, scopes)));
 }
 
 /** Whether the scopes open every record that the loss counts. */
