@@ -42,6 +42,16 @@ test('more connections than the server gives are warned of, over all processes o
   assert.equal(await shortage(room), '');
   await other`select set_config('application_name', 'schoolbell outbox other1', false)`;
   assert.match(await shortage(room), new RegExp(`2 processes .* ask for ${2 * room} connections`));
+  // A process that was killed a minute ago has no connection and did not delete its row.
+  const report = (tag: string) => db`
+    insert into service_process (tag, version, role, host, migration, seen_at) values (${tag}, '0.1.0', 'all', 'here', 1, now() - interval '1 minute')`;
+  await report('killed1');
+  await other`select set_config('application_name', 'schoolbell test', false)`;
+  assert.equal(await shortage(room), '');
+  // A running process counts, whichever pool has its only connection.
+  await report('other1');
+  await other`select set_config('application_name', 'schoolbell console other1', false)`;
+  assert.match(await shortage(room), new RegExp(`2 processes .* ask for ${2 * room} connections`));
   for (const connection of [one, other]) {
     await connection`select set_config('application_name', 'schoolbell test', false)`;
     connection.release();

@@ -44,9 +44,13 @@ async function backendOf(sql: Sql): Promise<number> {
   return row?.pid ?? 0;
 }
 
-/** Returns a warning if all processes of the service together may ask for more connections than the server gives. Commands come and go, and do not count. */
+/**
+ * Returns a warning if all connected processes of the service together may ask for more connections than the server gives. Commands, which
+ * come and go, and processes without a connection, which may have been killed, do not count.
+ */
 export async function findConnectionShortage(db: Db, perProcess: number): Promise<string | undefined> {
-  const processes = Math.max(1, (await listVersionedProcesses(db)).length);
+  const connected = (await listVersionedProcesses(db)).filter(({ connections }) => connections > 0);
+  const processes = Math.max(1, connected.length);
   const [row] = await db<{ room: number }[]>`
     select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as room`;
   const wanted = processes * perProcess;

@@ -47,11 +47,11 @@ const does: Readonly<Record<Role, ConnectedProcess['does']>> = { api: ['API'], w
 
 type Noted = { tag: string; version: string; role: Role; host: string; migration: number; started: Date; alive: boolean };
 
-/** Those that serve or work; commands come and go. */
+/** Lists processes that serve or work, with their connections: none for a process that is idle, or that was killed less than three minutes ago. */
 export async function listVersionedProcesses(db: Db): Promise<VersionedProcess[]> {
   const connected = await listProcesses(db);
   const noted = await listNoted(db);
-  const serving = connected.filter((one) => one.does.includes('API') || one.does.includes('work'));
+  const serving = connected.filter((one) => one.does.includes('API') || one.does.includes('work') || noted.some(({ tag }) => tag === one.tag));
   const idle = noted.filter(({ tag, alive }) => alive && !serving.some((one) => one.tag === tag));
   return [
     ...serving.map((one) => {
