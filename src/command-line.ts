@@ -100,7 +100,11 @@ async function answer(args: readonly string[], env: Env, ask: Ask, warn: (words:
   if (rest.includes('--help')) return say(helpOf(command));
   const { given, json } = parseGiven(command, rest);
   for (const [name, { warning }] of Object.entries(command.options)) if (warning !== undefined && given.options[name] !== undefined) warn(warning);
-  const { data, lines, failed } = await run(command, given, env, ask);
+  const { data, lines, failed } = await run(command, given, env, ask).catch((error: unknown) => {
+    if (given.missing === undefined) throw error;
+    const faults = error instanceof SchoolbellError && error.code === 'invalid_request' ? error.message : given.missing;
+    throw new SchoolbellError('invalid_request', `${faults}\n${helpOf(command)}`, { cause: error });
+  });
   return say(json ? JSON.stringify(data, null, 2) : lines.join('\n'), failed);
 }
 
@@ -129,10 +133,12 @@ function parseGiven(command: AnyCommand, args: string[]): { given: Given; json: 
   const required = Object.entries(command.options).filter(([, option]) => option.required);
   const missing = required.filter(([name]) => parsed.values[name] === undefined).map(([name]) => `--${name}`);
   if (command.positional && !command.positional.optional && parsed.positionals.length === 0) missing.push(command.positional.name);
-  if (missing.length > 0) {
-    throw new SchoolbellError('invalid_request', `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing\n${helpOf(command)}`);
-  }
-  return { given: { options: parsed.values, positionals: parsed.positionals }, json: parsed.values.json === true };
+  const given = { options: parsed.values, positionals: parsed.positionals };
+  const json = parsed.values.json === true;
+  if (missing.length === 0) return { given, json };
+  const fault = `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing`;
+  if ('reportsMissing' in command) return { given: { ...given, missing: fault }, json };
+  throw new SchoolbellError('invalid_request', `${fault}\n${helpOf(command)}`);
 }
 
 async function run(command: AnyCommand, given: Given, env: Env, ask: Ask): Promise<Outcome> {

@@ -1,7 +1,7 @@
 // In charge of a school getting another source: what is given is checked and tried, and saved only if it works.
 import type { Seal } from '../access/seal.ts';
 import type { Db, Tx } from '../db/connect.ts';
-import { SchoolbellError } from '../errors.ts';
+import { requireAll, SchoolbellError } from '../errors.ts';
 import { BlockedTarget } from '../http/address-guard.ts';
 import type { Outbound } from '../http/outbound.ts';
 import { MisError } from './connector.ts';
@@ -46,11 +46,20 @@ async function requireStillKept(tx: Tx, seal: Seal, estab: string, secret: strin
     throw new SchoolbellError('conflict', 'the source was changed by somebody else while this one was tried. Look at it and try again');
 }
 
+/** Stands for a client secret whose own fault is reported, so that it is not reported as missing too. */
+export const faultySecret = 'faulty';
+
 /** What is to be saved, and what was found there. Throws, with what would be right, unless it works. */
 export async function prepareSource({ db, seal, providers }: SourceParts, estab: string, given: SourceSetup): Promise<{ setup: SourceSetup; found: string }> {
   if (given.kind === 'none') return { setup: given, found: 'there is no source to be asked' };
-  const setup = given.kind === 'oneroster' && given.clientSecret === '' ? await withKeptSecret(db, seal, estab, given) : given;
-  await requireUsableSetup(setup);
+  let setup = given;
+  if (given.kind === 'oneroster' && given.clientSecret === '') {
+    setup = { ...given, clientSecret: faultySecret };
+    const findSecret = async () => {
+      setup = await withKeptSecret(db, seal, estab, given);
+    };
+    await requireAll([findSecret, () => requireUsableSetup(setup)]);
+  } else await requireUsableSetup(setup);
   return { setup, found: providers ? await trySource(providers, setup) : 'it was not asked' };
 }
 
@@ -91,7 +100,7 @@ async function withKeptSecret(db: Db, seal: Seal, estab: string, given: Provider
   const kept = await readSettings(db, seal, estab);
   if (kept.kind !== 'oneroster') return given;
   const known = new Set([kept.url, kept.tokenUrl].map(originOf));
-  const strange = [given.url, given.tokenUrl].find((url) => url !== undefined && !known.has(originOf(url)));
+  const strange = [given.url, given.tokenUrl].find((url) => url !== undefined && url !== '' && !known.has(originOf(url)));
   if (strange !== undefined)
     throw new SchoolbellError('invalid_request', 'the address is another than the secret was given for; type the client secret again');
   return { ...given, clientSecret: kept.clientSecret, kept: true };

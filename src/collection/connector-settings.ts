@@ -117,7 +117,12 @@ export async function requireUsableSetup(setup: ConnectorSetup): Promise<void> {
       if (setup.clientId === '' || setup.clientSecret === '')
         throw new SchoolbellError('invalid_request', 'a OneRoster provider needs a client id and a client secret');
     };
-    await requireAll([() => requireUrl(url), () => tokenUrl !== undefined && requireUrl(tokenUrl), requireCredentials, () => requireScope(scope)]);
+    const requireAddress = () => {
+      if (url === '')
+        throw new SchoolbellError('invalid_request', '--url is missing: the root of the OneRoster provider, such as https://host/ims/oneroster/v1p1');
+      requireUrl(url);
+    };
+    await requireAll([requireAddress, () => tokenUrl !== undefined && requireUrl(tokenUrl), requireCredentials, () => requireScope(scope)]);
   }
   if (setup.kind !== 'csv' || setup.folder === undefined) return;
   if (!isAbsolute(setup.folder)) throw new SchoolbellError('invalid_request', `--folder "${setup.folder}": must be an absolute path on this server`);

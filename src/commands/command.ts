@@ -11,7 +11,12 @@ export type Ask = ((question: string) => Promise<string>) | undefined;
 
 /** `secret` keeps the value out of the audit log. `warning` is printed on standard error if the option is given. */
 export type Option = { value: string | undefined; help: string; required?: true; many?: true; secret?: true; warning?: string };
-export type Given = { options: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>; positionals: readonly string[] };
+/** `missing` says which required options are missing; only commands with `reportsMissing` run then. */
+export type Given = Readonly<{
+  options: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
+  positionals: readonly string[];
+  missing?: string;
+}>;
 /** `ask` is absent outside a terminal. `largestUpload`: bytes of the largest package that is stored; 512 MB unless given. */
 export type Context = { db: Db; seal: Seal; config: Config; ask?: Ask; largestUpload?: number };
 
@@ -31,6 +36,8 @@ export type Command = Readonly<{
   options: Readonly<Record<string, Option>>;
   /** record: the id of one of a roster, which the trail has as it is, so that it goes from there with whom it names. */
   positional?: { name: string; help: string; optional?: true; secret?: true; record?: true };
+  /** Whether `run` throws an error for missing options, which lists the faults of the given options too. */
+  reportsMissing?: true;
   /** Whether it works on the schema as it is found, of this version or of an older one, and leaves it so. */
   leavesSchema?(given: Given): boolean;
   /** Of a command that takes away what no other brings back: it then asks, or needs --yes. Undefined: this time nothing goes. */

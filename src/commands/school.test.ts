@@ -44,6 +44,53 @@ test('a refused school add reports every fault at once', async () => {
   await assertFails(/--email "office"[^]*--time-zone "Mars"/, 'school edit --estab whole --email office --time-zone Mars');
 });
 
+const noUrl = /--url is missing/;
+const unknownVersion = /OneRoster version "9\.9"/;
+const noCredentials = /client id and a client secret/;
+const badScope = /scope must be plain text/;
+const kept = /another than the secret was given for/;
+const noSource = '--connector oneroster --oneroster-version 9.9';
+for (const [line, more, faults] of [
+  [`school add --estab one --name x --email a@x.example ${noSource}`, ['--scope', 'a"b'], [noUrl, unknownVersion, noCredentials, badScope]],
+  [`school add --estab one --name x --email a@x.example ${noSource} --url ftp://mis.example`, [], [/ftp:\/\/mis\.example/, unknownVersion, noCredentials]],
+  [
+    `school add --estab a/b --email nobody ${noSource}`, [],
+    [/--name is missing/, /--estab "a\/b"/, /--email "nobody"/, noUrl, unknownVersion, noCredentials, /Usage:/],
+  ],
+  [`school add --name x --email nobody`, [], [/--estab is missing/, /--email "nobody"/]],
+  [
+    `school add --estab one --name x --email nobody ${noSource} --client-secret a --client-secret-file`, ['/nowhere'],
+    [/--email "nobody"/, noUrl, unknownVersion, noCredentials, /either --client-secret or --client-secret-file/],
+  ],
+  [
+    `school add --estab one --name x --email nobody --connector oneroster --client-id a --client-secret-file`, ['/nowhere'],
+    [/--email "nobody"/, noUrl, /--client-secret-file \/nowhere/],
+  ],
+  [`school edit --estab whole --email nobody ${noSource}`, [], [/--email "nobody"/, noUrl, unknownVersion, noCredentials]],
+  [`school edit --estab provided ${noSource} --client-id a`, [], [noUrl, unknownVersion]],
+  [`school edit --estab provided ${noSource} --url https://other.example/`, ['--scope', 'a"b'], [kept, unknownVersion, noCredentials, badScope]],
+  [
+    `school source --estab whole --test ${noSource}`, ['--scope', 'a"b', '--folder', '/tmp'],
+    [/--folder does not go/, noUrl, unknownVersion, noCredentials, badScope],
+  ],
+  [`school source --estab whole ${noSource}`, [], [/only tried here, with --test/, noUrl, unknownVersion, noCredentials]],
+] as const) {
+  test(`every fault of "${line} ${more.join(' ')}" is reported, once`, async () => {
+    if (line.includes('provided') && (await db`select from establishment where estab = 'provided'`).length === 0) {
+      const source = '--connector oneroster --url https://mis.example/ --client-id a --client-secret b';
+      assert.equal((await schoolbell(`school add --estab provided --name x --email a@x.example ${source}`)).code, 0);
+    }
+    const { code, err } = await schoolbell(line, ...more);
+    assert.equal(code, 1);
+    const known = [noUrl, unknownVersion, noCredentials, badScope, kept];
+    const reported = (fault: RegExp) => err.split(fault).length - 1;
+    assert.deepEqual(faults.filter((fault) => reported(fault) !== 1), [], err);
+    assert.deepEqual(known.filter((fault) => !(faults as readonly RegExp[]).includes(fault) && reported(fault) > 0), [], err);
+    assert.doesNotMatch(err, /\n\s+at /);
+    assert.deepEqual(await db`select from establishment where estab in ('one', 'a/b')`, []);
+  });
+}
+
 test('what is given is changed, the rest stays', async () => {
   await service.addSchool('a');
   const edited = await json<School>('school edit --estab a --time-zone Europe/Dublin --name', 'Another Name');

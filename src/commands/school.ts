@@ -35,6 +35,7 @@ export const schoolCommands: readonly Command[] = [
   {
     name: 'school add',
     effect: 'changes',
+    reportsMissing: true,
     help: 'Adds an establishment, or takes over one that only an application has proposed.',
     options: {
       estab,
@@ -46,7 +47,9 @@ export const schoolCommands: readonly Command[] = [
     async run(context, given) {
       const { db, seal } = context;
       const school = { estab: text(given, 'estab'), name: text(given, 'name'), email: text(given, 'email'), timeZone: optionalText(given, 'time-zone') };
-      const { setup, found } = await prepareGiven(context, school.estab, given, () => requireUsable(school));
+      const [estabGiven, name, email] = [optionalText(given, 'estab'), optionalText(given, 'name'), optionalText(given, 'email')];
+      const details = { estab: estabGiven, name, email, timeZone: school.timeZone };
+      const { setup, found } = await prepareGiven(context, school.estab, given, () => requireUsable(details));
       const data = await addSchool({ db, seal }, school, setup);
       return {
         data: { ...data, found },

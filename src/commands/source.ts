@@ -1,6 +1,6 @@
 // In charge of the command that shows where a school's data comes from and how it stands, and of trying a source.
 import { requireEstablishment } from '../access/establishments.ts';
-import { prepareSource, type SourceSetup } from '../collection/change-source.ts';
+import { faultySecret, prepareSource, type SourceSetup } from '../collection/change-source.ts';
 import { readDatabases } from '../collection/component-databases.ts';
 import { parseProviderOptions, readSettings, type SourceSettings } from '../collection/connector-settings.ts';
 import { findHeld } from '../collection/held.ts';
@@ -8,6 +8,7 @@ import { describeWaiting, renderSentence } from '../collection/import-report.ts'
 import { listCollections, type ListedCollection } from '../collection/list-collections.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../db/connect.ts';
+import { EnvironmentFault } from '../environment-fault.ts';
 import { requireAll, SchoolbellError } from '../errors.ts';
 import { readSecretLine } from '../secret-file.ts';
 import { withConnectors } from './collect.ts';
@@ -56,9 +57,11 @@ export const sourceCommands: readonly Command[] = [
       const { estab } = await requireEstablishment(db, text(given, 'estab'));
       const settings = await readSettings(db, seal, estab);
       const source = withoutSecret(settings);
-      requireOwnOptions(given);
-      const [setup, test] = [await parseSetup(context.config, given), given.options.test === true];
-      if (setup && !test) throw new SchoolbellError('invalid_request', 'another source is only tried here, with --test; school edit sets it');
+      const test = given.options.test === true;
+      const setup = await parseSource(context, estab, given, () => {
+        if (given.options.connector !== undefined && !test)
+          throw new SchoolbellError('invalid_request', 'another source is only tried here, with --test; school edit sets it');
+      });
       const found = test ? (await prepare(context, estab, setup ?? settings, true)).found : undefined;
       const [databases, collections] = [await readDatabases(db, estab), await listFetches(db, estab)];
       return {
@@ -132,16 +135,31 @@ function requireOwnOptions(given: Given): void {
 
 const isSourceKind = (kind: string): kind is SourceSetup['kind'] => Object.hasOwn(setupOptions, kind);
 
-async function parseSetup(config: Config, given: Given): Promise<SourceSetup | undefined> {
+async function parseSetup(context: Context, estab: string, given: Given): Promise<SourceSetup | undefined> {
   const kind = optionalText(given, 'connector');
   if (kind === undefined || !isSourceKind(kind)) return undefined;
-  if (kind === 'demo' || kind === 'none') return { kind };
-  if (kind === 'csv') return { kind, folder: optionalText(given, 'folder') };
-  const url = optionalText(given, 'url');
-  if (url === undefined) throw new SchoolbellError('invalid_request', '--url is missing: the root of the OneRoster provider');
-  const options = parseProviderOptions({ version: optionalText(given, 'oneroster-version'), scope: optionalText(given, 'scope') });
-  const credentials = { clientId: text(given, 'client-id'), clientSecret: await readClientSecret(config, given) };
-  return { kind: 'oneroster', url, tokenUrl: optionalText(given, 'token-url'), ...options, ...credentials };
+  if (kind === 'oneroster') return parseProvider(context, estab, given);
+  const setup = kind === 'csv' ? { kind, folder: optionalText(given, 'folder') } : { kind };
+  await prepare(context, estab, setup, false);
+  return setup;
+}
+
+type Provider = Extract<SourceSetup, { kind: 'oneroster' }>;
+
+/** Options that cannot be parsed are left out of the setup that is checked, so that the faults of all options are reported together. */
+async function parseProvider(context: Context, estab: string, given: Given): Promise<Provider> {
+  const [url, tokenUrl] = [optionalText(given, 'url') ?? '', optionalText(given, 'token-url')];
+  const [version, scope] = [optionalText(given, 'oneroster-version'), optionalText(given, 'scope')];
+  let setup: Provider = { kind: 'oneroster', url, tokenUrl, clientId: text(given, 'client-id'), clientSecret: faultySecret };
+  setup = { ...setup, ...parseProviderOptions({ version: undefined, scope }) };
+  const parseVersion = () => {
+    setup = { ...setup, ...parseProviderOptions({ version, scope }) };
+  };
+  const readSecret = async () => {
+    setup = { ...setup, clientSecret: await readClientSecret(context.config, given) };
+  };
+  await requireAll([parseVersion, readSecret, () => prepare(context, estab, setup, false)]);
+  return setup;
 }
 
 /** Returns the client secret from an option or the environment, or an empty text: the stored one then stays. */
@@ -149,7 +167,9 @@ async function readClientSecret({ sourceClientSecret = '' }: Config, given: Give
   const [typed, file] = [optionalText(given, 'client-secret'), optionalText(given, 'client-secret-file')];
   if (typed !== undefined && file !== undefined) throw new SchoolbellError('invalid_request', 'give either --client-secret or --client-secret-file');
   if (file === undefined) return typed ?? sourceClientSecret;
-  const secret = await readSecretLine('--client-secret-file', file);
+  const secret = await readSecretLine('--client-secret-file', file).catch((error: unknown) => {
+    throw error instanceof EnvironmentFault ? new SchoolbellError('invalid_request', error.message, { cause: error }) : error;
+  });
   if (secret !== '') return secret;
   throw new SchoolbellError('invalid_request', `the first line of ${file === '-' ? 'standard input' : file} is empty; the client secret belongs there`);
 }
@@ -166,17 +186,25 @@ function prepare(context: Context, estab: string, setup: SourceSetup, test: bool
   return withConnectors(context, ({ outbound }) => prepareSource({ db, seal, providers: outbound }, estab, setup));
 }
 
-/**
- * Parses, checks and, with --test, tries the source of a command. Returns the setup to save, if any, and what the trial found. Faults of the
- * options and those that `check` finds are reported together, before the source is contacted.
- */
-export async function prepareGiven(context: Context, estab: string, given: Given, check: () => void = () => {}): Promise<PreparedSource> {
+/** Parses and checks the source of a command. Faults of the options and those that `check` finds are reported together. */
+async function parseSource(context: Context, estab: string, given: Given, check: () => void): Promise<SourceSetup | undefined> {
   let setup: SourceSetup | undefined;
-  const checkSetup = async () => {
-    setup = await parseSetup(context.config, given);
-    if (setup) await prepare(context, estab, setup, false);
+  const requireOptions = () => {
+    if (given.missing !== undefined) throw new SchoolbellError('invalid_request', given.missing);
   };
-  await requireAll([check, () => requireOwnOptions(given), checkSetup]);
+  const checkSetup = async () => {
+    setup = await parseSetup(context, estab, given);
+  };
+  await requireAll([requireOptions, check, () => requireOwnOptions(given), checkSetup]);
+  return setup;
+}
+
+/**
+ * Parses, checks and, with --test, tries the source of a command. Returns the setup to save, if any, and what the trial found. All faults of
+ * the options are reported before the source is contacted.
+ */
+export async function prepareGiven(context: Context, estab: string, given: Given, check: () => void): Promise<PreparedSource> {
+  const setup = await parseSource(context, estab, given, check);
   if (!setup) return { setup, found: undefined };
   const test = given.options.test === true;
   const prepared = await prepare(context, estab, setup, test);
