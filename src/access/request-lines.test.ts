@@ -116,7 +116,8 @@ test('they are counted by the hour and the day, and read by how they ended', asy
 });
 
 const ended = (rp: string, more: Partial<EndedRequest> = {}): EndedRequest => ({
-  requestId: 'made', method: 'GET', url: '/api/v1/Made', route: undefined, words: new Set(), status: 200, ms: 2, caller: { rp }, records: null, ...more,
+  requestId: 'made', method: 'GET', url: '/api/v1/Made', route: undefined, words: new Set(), isApi: false,
+  status: 200, ms: 2, caller: { rp }, records: null, ...more,
 });
 
 test('of many at once only so many are kept one by one; all are counted, and what is left out is known', async () => {

@@ -35,8 +35,8 @@ export function createRequestLines(db: Db, meter: Pick<RequestMeter, 'leaveOut'>
   let waiting = nothing();
   let writing: Promise<void> | undefined;
 
-  function note({ requestId, method, url, route, words, status, ms, caller, records }: EndedRequest): void {
-    if (!roots.test(url)) return;
+  function note({ requestId, method, url, route, words, isApi, status, ms, caller, records }: EndedRequest): void {
+    if (!isApi && !roots.test(url)) return;
     const [rp, at] = [caller?.rp ?? '', Date.now()];
     const counts = { requests: 1, refused: status >= 400 && status < 500 ? 1 : 0, failed: status >= 500 ? 1 : 0, records: records ?? 0, ms };
     const hour = new Date(at - (at % hourMs)).toISOString();

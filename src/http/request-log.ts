@@ -16,6 +16,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Asked again and again by machines: its line is one for debugging. */
     quiet?: true;
+    /** The request belongs to the API, although its path does not begin with a root of the API. */
+    isApi?: true;
   }
 }
 
@@ -28,6 +30,7 @@ export type EndedRequest = Readonly<{
   url: string;
   route: string | undefined;
   words: ReadonlySet<string>;
+  isApi: boolean;
   status: number;
   ms: number;
   caller: NotedCaller | null;
@@ -101,7 +104,8 @@ export function followRequest(
     const { caller, refusedAs, records } = request;
     const ms = Math.round((ended - started) * 10) / 10;
     meter.end({ method, route: route ?? 'none', status, refusedAs, seconds: ((times.answered ?? ended) - started) / 1000 });
-    if (!routeOptions.config.quiet) tellEnded?.({ requestId: request.id, method, url, route, words, status, ms, caller, records });
+    const isApi = routeOptions.config.isApi === true;
+    if (!routeOptions.config.quiet) tellEnded?.({ requestId: request.id, method, url, route, words, isApi, status, ms, caller, records });
     const theirs = request.headers[requestIdHeader];
     request.log[routeOptions.config.quiet ? 'debug' : 'info'](
       {

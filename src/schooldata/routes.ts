@@ -59,6 +59,8 @@ type Params = { estab?: string; name: string; id?: string };
 /** Read by the handler, which may have somebody to tell what is wrong with the query. */
 const ownQuery = { config: { readsMalformedQuery: true } };
 const hidden = { schema: { hide: true } };
+/** Data at the root is logged and counted like data under /api/v1. */
+const atRoot = { config: { ...ownQuery.config, isApi: true as const }, ...hidden };
 
 export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
   const waits = createOutcomeWaits(data.db, data.lookEveryMs);
@@ -85,13 +87,13 @@ export function schoolDataRoutes(app: FastifyInstance, data: SchoolData): void {
       app.get(path, { ...ownQuery, ...describeEndpoint(endpoint, { named, row: false }) }, read);
       if (endpoint.valuesOfId) app.get(`${path}/:id`, { ...ownQuery, ...describeEndpoint(endpoint, { named, row: true }) }, read);
     }
-    app.get(`/${endpoint.name}`, { ...ownQuery, ...hidden }, read);
-    if (endpoint.valuesOfId) app.get(`/${endpoint.name}/:id`, { ...ownQuery, ...hidden }, read);
+    app.get(`/${endpoint.name}`, atRoot, read);
+    if (endpoint.valuesOfId) app.get(`/${endpoint.name}/:id`, atRoot, read);
   }
   for (const name of aboutNames) {
     app.get(`${root}/School/:estab/${name}`, { ...ownQuery, ...describeAbout(name, true) }, readAs(name));
     app.get(`${root}/${name}`, { ...ownQuery, ...describeAbout(name, false) }, readAs(name));
-    app.get(`/${name}`, { ...ownQuery, ...hidden }, readAs(name));
+    app.get(`/${name}`, atRoot, readAs(name));
   }
   // Any other name is none; whoever gave a callbackUrl is called and told so.
   const read = readAs();
