@@ -8,7 +8,11 @@ import { openForm } from './identity.ts';
 import { useOnboarding, type Onboarding } from './onboarding.ts';
 import { testSecretKey } from './service.ts';
 import { smallPackage } from './small-school.ts';
+import { until } from './until.ts';
+import { forgottenKind } from '../src/identity/forgotten-password.ts';
 import { findNeeds } from '../src/needs/needs.ts';
+import { linkKind } from '../src/onboarding/ask-link.ts';
+import { operatorLinkKind } from '../src/operators/forgotten-password.ts';
 import { readConfig } from '../src/config.ts';
 
 const without = await useOnboarding({ SMTP_URL: '', MAIL_FROM: '' });
@@ -17,7 +21,7 @@ const sending = await useOnboarding();
 const claims = new RegExp(
   ['on its way', 'was mailed to', 'were sent', 'was sent to the', 'receipt was sent', 'link goes', 'we send', 'by mail\\b', 'get a mail', 'mail with a link',
     'look into your mail', 'folder for unwanted', 'receipts go to', 'receipt goes', 'gets a receipt', 'send a link', 'link sent', 'goes to the address',
-    'mail a link', 'is mailed to', 'sent there again', 'sent again'].join('|'), 'i');
+    'mail a link', 'mail goes', 'link was sent', 'is mailed to', 'sent there again', 'sent again'].join('|'), 'i');
 const notSetUp = /e-mail is not set up/i;
 const words = (html: string) => html.replace(/<style[^]*?<\/style>/g, '').replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
 
@@ -47,6 +51,8 @@ async function readPages({ service, db, url, addAsking, signIn, openRequest }: O
   page('approved', await visitor.text('/school/home?done=approved'));
   page('approved, source', await visitor.text('/school/source?done=approved'));
   page('home', await visitor.text('/school/home'), true);
+  await visitor.post('/school/source/job', { action: 'make', replaces: '' });
+  page('upload by job', await visitor.text('/school/source/job'), true);
 
   const admin = await enter(service, 'admin');
   const developer = await enter(service, 'developer', 'dev@app.example', ['app']);
@@ -68,6 +74,18 @@ async function readPages({ service, db, url, addAsking, signIn, openRequest }: O
   await admin.post('/console/operators/invite', { name: 'Eve', email: 'eve@trust.example', role: 'viewer' });
   page('operator', await get('/console/operators/eve%40trust.example'));
   page('operator, again', await get('/console/operators/eve%40trust.example?done=operators-name-invite'));
+
+  await db`insert into login (estab, presence_id, username) values ('s', presence_id('s', 's1'), 's1')`;
+  await post('/login/forgotten', { estab: 's', username: 's1' });
+  await post('/console/forgotten', { email: 'eve@trust.example' });
+  await service.work();
+  const kinds = [linkKind, forgottenKind, operatorLinkKind];
+  const listUndone = () => db`select from outbox where kind = any(${kinds}) and state <> 'done'`;
+  await until('the links that were asked for', async () => (await listUndone()).length === 0);
+  const works = await db<{ kind: string; id: string }[]>`
+    select distinct on (kind) kind, id from outbox where kind = any(${kinds}) order by kind, created_at desc`;
+  for (const { kind, id } of works) page(`work ${kind}`, await get(`/console/work/${id}`), true);
+  await service.rest();
   return pages;
 }
 
@@ -78,6 +96,7 @@ test('without SMTP_URL no page claims that something is mailed; each that speaks
     ...(!plain && !notSetUp.test(text) ? [`${what}: does not say that e-mail is not set up`] : []),
   ]);
   assert.deepEqual(faults, []);
+  assert.equal(pages.filter(({ what, text }) => what.startsWith('work ') && /a link was/i.test(text)).length, 3);
   for (const what of ['grant', 'school', 'application, schools', 'operators', 'operator'])
     assert.match(pages.find((one) => one.what === what)?.text ?? '', /under Mail/, `${what} says where the link is`);
 });

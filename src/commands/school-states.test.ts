@@ -99,7 +99,7 @@ test('a link goes to the address of record, five an hour, and to no school that 
   await service.addSchool('l');
   for (let sent = 0; sent < 5; sent += 1) assert.deepEqual(await json('school link --estab l'), { estab: 'l', to: 'office@l.example' });
   assert.deepEqual((await onboarding.mailsOf('l')).map(({ to }) => to), Array.from({ length: 5 }, () => 'office@l.example'));
-  await assertFails(/5 links were sent within the hour/, 'school link --estab l');
+  await assertFails(/5 links\b.*within the hour/, 'school link --estab l');
   await db`update establishment set confirmed_at = null where estab = 'l'`;
   await assertFails(/nobody has confirmed it/, 'school link --estab l');
 });

@@ -62,5 +62,5 @@ async function sendLink(tx: Tx, publicUrl: string, estab: string, person: string
   }
   await sendPasswordLink(tx, publicUrl, estab, presence);
   await audit(tx, { estab, rp: null, operation: 'ForgottenPassword', presenceId: presence.id, outcome: 'done' });
-  return 'a link was sent';
+  return 'a link was made';
 }

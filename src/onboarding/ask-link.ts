@@ -48,7 +48,7 @@ export function createLinkSending(db: Db, publicUrl: string): Handler {
 /** For an operator whom the school has asked; gives where it went. */
 export async function mailLink(db: Db, publicUrl: string, estab: string): Promise<string> {
   const { to, message } = await db.begin((tx) => sendLink(tx, publicUrl, estab));
-  if (to === undefined) throw new SchoolbellError('conflict', `no link was sent: ${message}`);
+  if (to === undefined) throw new SchoolbellError('conflict', `no link was made: ${message}`);
   return to;
 }
 
@@ -59,8 +59,8 @@ async function sendLink(tx: Tx, publicUrl: string, estab: string): Promise<{ to?
   if (!school) return { message: 'there is no such school, or nobody has confirmed it' };
   const [recent] = await tx<{ count: number }[]>`
     select count(*)::int as count from school_link where estab = ${estab} and invitation is null and ${isRecent(tx, tx`created_at`, 3600)}`;
-  if ((recent?.count ?? 0) >= mostLinksAnHour) return { message: `${mostLinksAnHour} links were sent within the hour` };
+  if ((recent?.count ?? 0) >= mostLinksAnHour) return { message: `${mostLinksAnHour} links were made within the hour` };
   const link = `${publicUrl}${linkPath(await makeSignInLink(tx, estab))}`;
   await enqueueMail(tx, { estab, rp: null, to: school.email, ...renderSignIn({ school: school.name, link }) });
-  return { to: school.email, message: 'a link was sent' };
+  return { to: school.email, message: 'a link was made' };
 }

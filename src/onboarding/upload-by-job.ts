@@ -14,12 +14,12 @@ import { requireSchool } from './school-view.ts';
 
 const hidden = { schema: { hide: true } } as const;
 
-export function uploadByJobRoutes(scope: FastifyInstance, { db, publicUrl }: { db: Db; publicUrl: string }): void {
+export function uploadByJobRoutes(scope: FastifyInstance, { db, publicUrl, sendsMail }: { db: Db; publicUrl: string; sendsMail: boolean }): void {
   async function show(session: SchoolSession, reply: FastifyReply, said: { made?: string; notice?: string }): Promise<FastifyReply> {
     const { estab } = session;
     const [school, uploadToken] = await Promise.all([requireSchool(db, estab), findUploadToken(db, estab)]);
     const url = uploadUrl(publicUrl, estab);
-    return sendPage(reply, renderUploadByJob({ school, url, uploadToken, made: said.made, notice: said.notice, token: formToken(session.key) }));
+    return sendPage(reply, renderUploadByJob({ school, url, sendsMail, uploadToken, made: said.made, notice: said.notice, token: formToken(session.key) }));
   }
 
   scope.get(jobPath, hidden, async (request, reply) => {

@@ -55,9 +55,9 @@ async function send(tx: Tx, publicUrl: string, person: string, address: string):
   if (!account) return 'there is no such operator';
   const [recent] = await tx<{ count: number }[]>`
     select count(*)::int as count from console_link where account = ${account.id} and ${isRecent(tx, tx`created_at`, 3600)}`;
-  if ((recent?.count ?? 0) >= mostLinksAnHour) return `${mostLinksAnHour} links were sent within the hour`;
+  if ((recent?.count ?? 0) >= mostLinksAnHour) return `${mostLinksAnHour} links were made within the hour`;
   if (account.invited) await sendInvitation(tx, publicUrl, account);
   else await sendForgotten(tx, publicUrl, account);
   await noteLook(tx, { name: person.trim().toLowerCase(), via: 'console', from: address }, { action: 'ask for a link' });
-  return 'a link was sent';
+  return 'a link was made';
 }

@@ -25,10 +25,18 @@ export function renderJobStep(school: School): Html | undefined {
   </section>`;
 }
 
-type Given = { school: School; url: string; uploadToken: UploadToken | undefined; made?: string | undefined; notice: string | undefined; token: string };
+type Given = {
+  school: School;
+  url: string;
+  sendsMail: boolean;
+  uploadToken: UploadToken | undefined;
+  made?: string | undefined;
+  notice: string | undefined;
+  token: string;
+};
 
 /** made: a token that is shown now and never again. */
-export function renderUploadByJob({ school, url, uploadToken, made, notice, token }: Given): string {
+export function renderUploadByJob({ school, url, sendsMail, uploadToken, made, notice, token }: Given): string {
   return renderPage({
     title: 'Have your data sent',
     session: { school, token },
@@ -44,7 +52,7 @@ export function renderUploadByJob({ school, url, uploadToken, made, notice, toke
             </p>`
           : html`<p class="box step">Your data comes from another source now. A package that is sent here is not taken.</p>`
       }
-      ${made !== undefined && renderMade(url, made)} ${renderToken(school, uploadToken, token)} ${uploadToken && renderLines(school, url)}`,
+      ${made !== undefined && renderMade(url, made)} ${renderToken(school, uploadToken, token)} ${uploadToken && renderLines(school, url, sendsMail)}`,
   });
 }
 
@@ -99,7 +107,7 @@ function renderToken(school: School, uploadToken: UploadToken | undefined, token
 }
 
 /** In a shell, where the token stands in a variable. */
-function renderLines({ email }: School, url: string): Html {
+function renderLines({ email }: School, url: string, sendsMail: boolean): Html {
   const asked = `curl --fail-with-body -H "Authorization: Bearer $UPLOAD_TOKEN" ${url}/$IMPORT_ID`;
   return html`<section class="card" aria-labelledby="line">
     <h2 id="line">The line for your job</h2>
@@ -109,7 +117,7 @@ function renderLines({ email }: School, url: string): Html {
     <p><code id="report-line">${asked}</code></p>
     <p>
       If something is wrong with a package, nothing is changed: what it is stands in that answer and on the page
-      <a href="/school/source">Where your data comes from</a>, and a mail goes to <strong>${email}</strong>.
+      <a href="/school/source">Where your data comes from</a>${sendsMail && html`, and a mail goes to <strong>${email}</strong>`}.
     </p>
   </section>`;
 }
