@@ -193,8 +193,8 @@ export async function approveHeld(tx: Tx, estab: string, seen: string): Promise<
   if (!kept)
     throw new SchoolbellError(
       'conflict',
-      'This import cannot be approved, because its package is not stored. Nothing was changed. Send the package again. If it is too large to be stored, ' +
-        `${remedyForLargePackage}.`,
+      `The import ${held.id} cannot be approved, because its package is not stored. Nothing was changed. Send the package again. ` +
+        `If it is too large to be stored, ${remedyForLargePackage}.`,
     );
   return { approved: held.id, upload: kept.id };
 }

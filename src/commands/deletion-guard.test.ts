@@ -197,7 +197,8 @@ test('a package that is too large to be stored cannot be approved: the refusal s
   assert.match(failed, /school edit --estab \w+ --connector csv --folder/);
   assert.doesNotMatch(failed, /import approve/);
   const id = (await waiting(estab)) ?? 'none';
-  await assertFails(/not stored\. Nothing was changed\..*split it into several packages.*watched folder/, `import approve --estab ${estab} --import ${id}`);
+  const refusal = new RegExp(`${id}.*not stored\\. Nothing was changed\\..*split it into several packages.*watched folder`);
+  await assertFails(refusal, `import approve --estab ${estab} --import ${id}`);
   assert.deepEqual([await waiting(estab), await active(estab)], [id, 41]);
 
   writeFileSync(path, part);
