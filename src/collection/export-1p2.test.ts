@@ -161,6 +161,7 @@ test('a package of 1.2 has subjects only with as many codes, and lists of other 
         { sourcedId: 'codes', title: 'B', subjectCodes: '3', ...about },
         { sourcedId: 'neither', title: 'C', ...about },
         { sourcedId: 'own', title: 'D', subjects: 'Drama', 'metadata.subjects': 'of the source', ...about },
+        { sourcedId: 'own codes', title: 'G', subjects: 'Art,Music', subjectCodes: '1', 'metadata.subjectCodes': 'of the source', ...about },
         { sourcedId: 'unequal', title: 'E', subjects: 'Art,Music', subjectCodes: '1', ...about },
         { sourcedId: 'words', title: 'F', subjects: 'Art', ...about },
       ],
@@ -173,7 +174,7 @@ test('a package of 1.2 has subjects only with as many codes, and lists of other 
     );
   assert.deepEqual(written('courses.csv'), ['k;;;Latin,Greek;']);
   assert.deepEqual(written('classes.csv'), [
-    'both;Art,Music;1,2;;', 'codes;;;;3', 'neither;;;;', 'own;Drama;;of the source;', 'unequal;;;Art,Music;1', 'words;;;Art;',
+    'both;Art,Music;1,2;;', 'codes;;;;3', 'neither;;;;', 'own;Drama;;of the source;', 'own codes;Art,Music;1;;of the source', 'unequal;;;Art,Music;1', 'words;;;Art;',
   ]);
   const elsewhere = await newSchool(between.path);
   assert.deepEqual((await exportOf(elsewhere, {})).files, (await exportOf(estab, {})).files);

@@ -5,12 +5,14 @@ import type { Edition, Resource } from '../roster/resource.ts';
 
 const pairedEdition: Edition = 'v1p2';
 
-/** Moves lists of different lengths to the metadata. A list stays where it is if the record has metadata of its own by that name. */
+/** Moves lists of different lengths to the metadata. Both stay where they are if the record has metadata of its own by the name of one of them. */
 export function moveUnpaired<Shown extends Readonly<Record<string, unknown>>>({ fields }: Pick<Resource, 'fields'>, record: Shown): Shown {
   const metadata = (record.metadata ?? {}) as Record<string, string>;
+  const isTaken = (csv: string | undefined) => csv !== undefined && Object.hasOwn(metadata, csv);
   const moved = fields.flatMap(({ name, csv, pairedWith }) => {
+    if (csv === undefined || pairedWith === undefined) return [];
     const [list, other] = [listOf(record, name), listOf(record, pairedWith)];
-    const stays = pairedWith === undefined || csv === undefined || list.length === 0 || list.length === other.length || Object.hasOwn(metadata, csv);
+    const stays = list.length === 0 || list.length === other.length || isTaken(csv) || isTaken(fields.find((field) => field.name === pairedWith)?.csv);
     return stays ? [] : [{ name, csv, list }];
   });
   if (moved.length === 0) return record;
@@ -21,7 +23,7 @@ export function moveUnpaired<Shown extends Readonly<Record<string, unknown>>>({ 
   };
 }
 
-const listOf = (record: Readonly<Record<string, unknown>>, name: string | undefined) => (name === undefined ? [] : ((record[name] ?? []) as readonly string[]));
+const listOf = (record: Readonly<Record<string, unknown>>, name: string) => (record[name] ?? []) as readonly string[];
 
 /** Returns a function that moves the lists of a row from its metadata back to their columns, if these are blank. */
 export function createRestorePaired(
