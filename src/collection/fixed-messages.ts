@@ -7,6 +7,7 @@ export const fixedMessages = {
   waiting: 'waits for approval',
   discarded: 'an import that was held was discarded; what was there before stays',
   refused: 'refused, nothing was changed',
+  lastRefused: 'the last import was refused, nothing was changed',
   overtaken: 'a newer one was merged while this one was read',
   ourFault: 'something went wrong on our side; it will be tried again',
 } as const;

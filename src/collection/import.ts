@@ -15,6 +15,7 @@ import { countDependants, keepFaults, spoolFaults } from './faults.ts';
 import { recordCollected, recordFailure, recordRefused } from './fetch-outcome.ts';
 import { isApproved, noteLosses, replaceHeld } from './held.ts';
 import { findMissing } from './find-missing.ts';
+import { fixedMessages } from './fixed-messages.ts';
 import type { OnImportProgress } from './import-progress.ts';
 import { describeTrouble, emptyReport, nothingMerged, type ImportReport } from './import-report.ts';
 import { joinByHash } from '../db/join-by-hash.ts';
@@ -145,7 +146,7 @@ async function recordEnd(
   const message = describeTrouble(report) ?? '';
   if (outcome === 'held') await recordFailure(tx, estab, 'SchoolData', 'Paused', message);
   else if (!report.overtaken && (kind === 'upload' || kind === 'command'))
-    await recordRefused(tx, estab, 'SchoolData', `the last import was ${message}`, { upload: kind === 'upload' });
+    await recordRefused(tx, estab, 'SchoolData', message.replace(fixedMessages.refused, fixedMessages.lastRefused), { upload: kind === 'upload' });
   else if (!report.overtaken) await recordFailure(tx, estab, 'SchoolData', 'Error', message);
   await recordRun(tx, run, source, report);
   if (losses) await noteLosses(tx, losses, run.id);

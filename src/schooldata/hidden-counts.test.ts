@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvPackage } from '../../test/csv-package.ts';
 import { useReceiver } from '../../test/delivery.ts';
-import { smallPackage, smallSchool } from '../../test/small-school.ts';
+import { smallPackage, smallSchool, user } from '../../test/small-school.ts';
 import { useService, type Client } from '../../test/service.ts';
 import { until } from '../../test/until.ts';
 
@@ -101,6 +101,16 @@ test('the message of an import that waits for approval gives sizes of opened kin
   assert.equal(await told(student, 'student'), losses([pupils, courses, classes].map(String)));
   assert.equal(await told(rosterOnly, 'roster'), await told(all, 'all'));
   assert.equal((await readJson<Status>(marks, 'Databases')).DBStatus[0]?.Message?.replace(/;.*/, ''), 'waits for approval');
+});
+
+test('a refused upload says so to every caller, and where its faults are only to those whose scopes open everything', async () => {
+  await service.db`update component_database set status = 'OK', message = null where estab = 'S1'`;
+  const { outcome } = await service.load('S1', csvPackage({ ...smallSchool, users: [...smallSchool.users, user('', 'student')] }));
+  assert.equal(outcome, 'refused');
+  const read = async (client: Client) => (await readJson<Status>(client, 'Databases')).DBStatus[0]?.Message ?? '';
+  const [whole, some] = [await read(all), await read(school)];
+  assert.ok(/users\.csv/.test(whole) && whole.startsWith(some.replace(/;.*/, '')), whole);
+  assert.match(some, /refused, nothing was changed(;|$)/);
 });
 
 const refused = 'refused, nothing was changed';
