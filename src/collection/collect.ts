@@ -93,9 +93,13 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent, me
     longestSeconds: longestStepSeconds,
     async run(work) {
       const { database, force, full, rosterFirst, upload, approved, partial } = work.payload as Payload;
-      let slowTries = 0;
+      // At most so many; a database that is too slow to count them is not called patient for ever.
+      let slowTries = Math.min(work.forgiven, slownessTries);
       try {
-        slowTries = await countSlowTries(parts.db, work);
+        slowTries = await countSlowTries(parts.db, work).catch((error: unknown) => {
+          if (isSlowness(error)) return slowTries;
+          throw error;
+        });
         const trouble = await collectDatabase(parts, work.estab, database, {
           force,
           full,
