@@ -2,6 +2,7 @@
 // address of record alone; a school that only an application has named waits until the operator has confirmed it.
 import { changeEstablishment, insertEstablishment, type EstablishmentChange } from '../access/establishments.ts';
 import { parseScopes, type ScopeRequest } from '../access/scopes.ts';
+import { isRecent } from '../db/clock.ts';
 import type { Db, Sql, Tx } from '../db/connect.ts';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
 import { SchoolbellError } from '../errors.ts';
@@ -39,7 +40,7 @@ export async function invite(db: Db, publicUrl: string, given: Invite): Promise<
     if (authorised && given.by === 'application' && [...asked.required, ...asked.optional].every((scope) => authorised.scopes.includes(scope)))
       return { invitation: null, state: 'AlreadyAuthorised', link: null };
     const [open] = await tx<{ id: string; state: 'Proposed' | 'Invited'; recent: boolean }[]>`
-      select id, state, coalesce(invited_at, created_at) > now() - make_interval(mins => ${repeatMinutes}) as recent from invitation
+      select id, state, ${isRecent(tx, tx`coalesce(invited_at, created_at)`, repeatMinutes * 60)} as recent from invitation
         where estab = ${given.estab} and rp = ${given.rp} and state in ('Proposed', 'Invited') for update`;
     if (open?.recent && given.by === 'application') return { invitation: open.id, state: 'AlreadyInvited', link: null };
     if (!open && given.by === 'application') await requireRest(tx, given);
@@ -76,7 +77,7 @@ async function requireRoomForProposal(tx: Tx, rp: string): Promise<void> {
   if ((counted?.open ?? 0) >= mostProposals)
     throw new SchoolbellError(
       'conflict',
-      `The application has ${mostProposals} open proposals of schools that are not known here. Wait until the operator has decided, or withdraw some of them.`,
+      `The application has ${mostProposals} open proposals. Wait until the operator has decided, or withdraw some of them.`,
     );
 }
 
@@ -103,8 +104,8 @@ async function requireScopes(tx: Sql, { rp, scopes }: Invite): Promise<ScopeRequ
 async function requireRest(tx: Tx, { estab, rp }: Invite): Promise<void> {
   const [ended] =
     await tx`select from invitation where estab = ${estab} and rp = ${rp} and state in ('Withdrawn', 'Declined')
-      and coalesce(invited_at, created_at) > now() - make_interval(mins => ${repeatMinutes}) limit 1`;
-  if (ended) throw new SchoolbellError('conflict', 'The school was asked within the last hour; ask again later.');
+      and ${isRecent(tx, tx`coalesce(invited_at, created_at)`, repeatMinutes * 60)} limit 1`;
+  if (ended) throw new SchoolbellError('conflict', 'The application asked for this school within the last hour. Ask again later.');
 }
 
 /** Returns whether the last request of the application was a proposal that was never sent. Only the operator sends it, also after a withdrawal. */

@@ -16,7 +16,7 @@ const longestText = 500;
 
 const messages: Readonly<Record<Invited['state'], string>> = {
   Invited: "An invitation was sent to the school's address of record.",
-  Proposed: 'The school is not known here; the operator has been asked to confirm it, and the invitation goes out then.',
+  Proposed: 'The operator has been asked to confirm the school, or to send the invitation, which goes out then.',
   AlreadyInvited: 'The school was invited within the last hour; no second mail was sent.',
   AlreadyAuthorised: 'The school authorises this already.',
 };

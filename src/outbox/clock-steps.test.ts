@@ -11,6 +11,7 @@ import { findUsedUp, noteTry, type TryLimit } from '../access/wrong-tries.ts';
 import { requestDue } from '../collection/component-databases.ts';
 import { requireMailsLeft } from '../identity/mail-limits.ts';
 import { limitProviderKeys, rotateProviderKeys } from '../identity/oidc/keys.ts';
+import { invite } from '../onboarding/invitations.ts';
 import { sweepWaits } from '../schooldata/availability.ts';
 import { reclaimExpired } from './claim.ts';
 import { inTurn } from './chores.ts';
@@ -166,6 +167,18 @@ test('tries and mails that were counted under the later time use up no limit', a
   assert.equal((await limits()).filter((one) => one !== undefined).length, 2, 'both are used up');
   await clock.setAhead(0);
   assert.deepEqual(await limits(), [undefined, undefined]);
+});
+
+test('an application that asked for a school under the later time may ask again', async () => {
+  await service.addSchool('elsewhere');
+  await service.addSchool('asked');
+  await service.addClient('asking', ['elsewhere']);
+  const given = { estab: 'asked', rp: 'asking', schoolName: 'Asked', contactEmail: 'a@b.example', reason: null, scopes: undefined, by: 'application' } as const;
+  const ask = async () => (await invite(db, 'http://127.0.0.1', given)).state;
+  await clock.setAhead(3 * hour);
+  assert.deepEqual([await ask(), await ask()], ['Invited', 'AlreadyInvited']);
+  await clock.setAhead(0);
+  assert.equal(await ask(), 'Invited');
 });
 
 test('a step back is told from time that passes, from waiting and from a step ahead', () => {
