@@ -40,20 +40,23 @@ type FolderOptions = {
  * folder above exists, such as /proc.
  */
 export function createFolder(path: string, { mode = 0o777, place = (folder) => folder }: FolderOptions = {}): void {
-  try {
-    mkdirSync(path, { mode });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') {
-      const found = statSync(path, { throwIfNoEntry: false });
-      if (found?.isDirectory()) return;
-      if (!found && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
-        throw new EnvironmentFault(`${place(path)}: it is a symbolic link to a folder that does not exist. Create that folder, or name another one`);
+  for (const isLast of [false, true]) {
+    try {
+      mkdirSync(path, { mode });
+      return;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'EEXIST') {
+        const found = statSync(path, { throwIfNoEntry: false });
+        if (found?.isDirectory()) return;
+        if (!found && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
+          throw new EnvironmentFault(`${place(path)}: it is a symbolic link to a folder that does not exist. Create that folder, or name another one`);
+      }
+      if (code !== 'ENOENT') throw error;
+      if (isLast) throw new EnvironmentFault(`${place(path)}: its file system does not allow new folders. Name another one`, { code });
+      // Otherwise another process has created the folder above it in the meantime.
+      if (!existsSync(dirname(path))) createFolder(dirname(path), { mode, place });
     }
-    if (code !== 'ENOENT') throw error;
-    if (existsSync(dirname(path))) throw new EnvironmentFault(`${place(path)}: its file system does not allow new folders. Name another one`, { code });
-    createFolder(dirname(path), { mode, place });
-    createFolder(path, { mode, place });
   }
 }
 

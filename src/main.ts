@@ -112,13 +112,13 @@ function explainListen(error: NodeJS.ErrnoException, { host, port }: Config): ne
   throw new Error(`${host}:${port} is taken by another process: is the service running already? PORT chooses another`, { cause: error });
 }
 
-/** Returns whether DATA_DIR can be used. With DATABASE_URL it only holds copies, so that a fault of it is a warning. */
+/** Returns whether DATA_DIR can be used. With DATABASE_URL the database is elsewhere, and a fault of DATA_DIR is a warning. */
 function prepareFolder({ databaseUrls, dataDir }: Config, tell: (words: string) => void): boolean {
   try {
     prepareDataDir(dataDir);
   } catch (error) {
     if (!databaseUrls) throw error;
-    tell(`warning: ${(error as Error).message}. Until then nothing is imported, and lists are read from the database`);
+    tell(`warning: ${(error as Error).message}. Until then this process imports nothing, writes no files with marks, and reads lists from the database`);
     return false;
   }
   // Before a start creates files in a folder with a database that it cannot read.

@@ -1,4 +1,4 @@
-// A service whose database is elsewhere starts without a DATA_DIR that can be used: it only holds copies there.
+// A service whose database is elsewhere starts without a DATA_DIR that can be used.
 import assert from 'node:assert/strict';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
