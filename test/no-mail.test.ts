@@ -67,6 +67,7 @@ async function readPages({ service, db, url, addAsking, signIn, openRequest }: O
   page('edit school', await get('/console/schools/s/edit'), true);
   page('application, schools', await get('/console/applications/app/schools'));
   page('developer, schools', (await developer.get('/console/applications/app/schools')).text);
+  page('application, edit', await get('/console/applications/app/edit'), true);
   page('application, remove', await get('/console/applications/app/remove'));
   page('developers', await get('/console/applications/app/developers'));
   page('developers, for a developer', (await developer.get('/console/applications/app/developers')).text);

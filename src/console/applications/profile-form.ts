@@ -37,7 +37,7 @@ ${renderInput({
 })}
 ${renderInput({
   name: 'contact', label: labels.contact, type: 'email', autocomplete: 'off', optional: true, value: value('contact', known?.contact),
-  hint: 'An e-mail address: schools write to it, and a mail goes there when calls to the application fail. May stay empty.',
+  hint: 'An e-mail address: schools write to it, and it is where mails about failed calls to the application are addressed. May stay empty.',
 })}
 </div></fieldset>
 <fieldset><legend><h2>Where it is called</h2></legend>
