@@ -2,14 +2,16 @@
 // addresses, name servers included. A test may give its resolvers a name server on loopback.
 import { Resolver } from 'node:dns/promises';
 
-const isOnLoopback = (server: string) => server.startsWith('127.') || server.startsWith('[::1]');
+const serversOf = (resolver: Resolver) => resolver.getServers().join();
+/** The name servers of the machine. One on loopback would ask others. */
+const ofMachine = serversOf(new Resolver());
 
-function onLoopbackOnly<T>(resolve: (this: Resolver, name: string) => Promise<T>) {
+function withoutMachine<T>(resolve: (this: Resolver, name: string) => Promise<T>) {
   return async function resolveHere(this: Resolver, name: string): Promise<T> {
-    if (this.getServers().every(isOnLoopback)) return resolve.call(this, name);
+    if (serversOf(this) !== ofMachine) return resolve.call(this, name);
     throw Object.assign(new Error(`ENOTFOUND ${name}: tests ask no name servers`), { code: 'ENOTFOUND' });
   };
 }
 
 const { resolve4, resolve6 } = Resolver.prototype;
-Object.assign(Resolver.prototype, { resolve4: onLoopbackOnly(resolve4), resolve6: onLoopbackOnly(resolve6) });
+Object.assign(Resolver.prototype, { resolve4: withoutMachine(resolve4), resolve6: withoutMachine(resolve6) });
