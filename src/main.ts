@@ -121,7 +121,7 @@ function prepareFolder({ databaseUrls, dataDir }: Config, tell: (words: string) 
     tell(`warning: ${(error as Error).message}. Until then this process imports nothing, writes no files with marks, and reads lists from the database`);
     return false;
   }
-  // Before a start creates files in a folder with a database that it cannot read.
+  // Throws before the start creates files in a folder whose database it cannot read.
   if (!databaseUrls) findReadableCluster(dataDir);
   return true;
 }

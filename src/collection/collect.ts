@@ -93,7 +93,7 @@ export function createCollecting(parts: ConnectorParts, { shrinkLimitPercent, me
     longestSeconds: longestStepSeconds,
     async run(work) {
       const { database, force, full, rosterFirst, upload, approved, partial } = work.payload as Payload;
-      // At most so many; a database that is too slow to count them is not called patient for ever.
+      // An upper bound, for a database that is too slow even for the count: the fetch is recorded as failed then, too.
       let slowTries = Math.min(work.forgiven, slownessTries);
       try {
         slowTries = await countSlowTries(parts.db, work).catch((error: unknown) => {

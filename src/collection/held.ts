@@ -71,8 +71,8 @@ export function wordsOf(tx: Sql, estab: string, collection: CollectionName): Wor
 }
 
 /**
- * Whether a person has approved this import: every deletion was recorded with the import that was approved, also of kinds below the limit, and
- * that none of a kind is left, or none of it came, was said there too.
+ * Whether a person has approved this import. Every deletion was recorded with the approved import, also deletions of kinds below the limit. If no
+ * record of a kind would be left, or none of it came, that loss was recorded with it too.
  */
 export async function isApproved(tx: Tx, changes: Changes, shrinkage: readonly Shrinkage[], approved: string): Promise<boolean> {
   const { estab, number } = changes.reading;

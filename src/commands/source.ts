@@ -146,7 +146,7 @@ async function parseSetup(context: Context, estab: string, given: Given): Promis
 
 type Provider = Extract<SourceSetup, { kind: 'oneroster' }>;
 
-/** Options that cannot be parsed are left out of the setup that is checked, so that the faults of all options are reported together. */
+/** Leaves options that cannot be parsed out of the setup that is checked, so that the faults of all options are reported together. */
 async function parseProvider(context: Context, estab: string, given: Given): Promise<Provider> {
   const [url, tokenUrl] = [optionalText(given, 'url') ?? '', optionalText(given, 'token-url')];
   const [version, scope] = [optionalText(given, 'oneroster-version'), optionalText(given, 'scope')];

@@ -179,7 +179,7 @@ export async function editSchool(tx: Tx, publicUrl: string, estab: string, chang
   return { invited: open.length };
 }
 
-/** Withdraws the open invitation. An unconfirmed school of which nothing else is left goes with it. Returns whether it went. */
+/** Withdraws the open invitation. It also deletes an unconfirmed school that has nothing else left. Returns whether the school was deleted. */
 export async function withdraw(
   db: Db,
   { estab, rp, by }: { estab: string; rp: string; by: 'application' | 'operator' },
