@@ -48,10 +48,9 @@ export async function settleWork(db: Db, finished: readonly Finished[]): Promise
   const lanes = [...new Set(finished.map(({ work }) => work.lane))];
   // Locked first, for the same reason as in a claim: no lane may miss what is put into it meanwhile. One that
   // somebody holds for long must not keep the others waiting.
-  // The plan of what follows is kept, and made perhaps while hardly a row is there: read from end to end, they would be so for ever.
   const lock = (sql: Sql) => sql<{ keys: string[] }[]>`
     with locked as materialized (select key from lane where key = any(${lanes}) order by key for update skip locked)
-    select ${holdLanes(sql, sql`select key from locked`)}, set_config('enable_seqscan', 'off', true)`;
+    select ${holdLanes(sql, sql`select key from locked`)}`;
   const given = finished.map(describe);
   // Only failures end a lane, and then what waits in it fails in the same transaction.
   const canEnd = finished.some(({ outcome }) => !outcome.success);
