@@ -130,7 +130,7 @@ export const offenders: Offenders = [
         "3502ba501dfb select key from lane where key in (select e.lane from outbox e where (e.state = 'running' and (e.lea",
         "9dfc937766e5 with freed as ( update outbox o set claim = null, lease_until = null, due_at = now(), attempts = att",
         'f89919c3e242 update lane l set next_at = now() where l.next_at is null and l.disabled_at is null and l.paused_at',
-        '3a4f87382d1a with turn as materialized (select pg_try_advisory_xact_lock($n) as mine ), full_host as materialized',
+        '6da9195962ff with turn as materialized (select pg_try_advisory_xact_lock($n) as mine ), full_host as materialized',
       ],
       'src/outbox/settle.ts': [
         "06697774c065 update outbox set state = 'failed', settled_at = now() where lane = any($n) and state = 'waiting'",
