@@ -173,7 +173,7 @@ async function countLookedAt(single: Db): Promise<number> {
 test('what waits behind a lane that is full is not looked at, also with a plan that was made when nothing waited', async () => {
   const single = connect(url, { max: 1, name: 'outbox' });
   try {
-    // Autovacuum may analyse the empty tables at any moment. Their plans must find the rows by an index afterwards too.
+    // Autovacuum may analyse the tables while they are empty. A claim that is planned then must use an index all the same.
     await single`analyze outbox, lane`;
     for (let time = 0; time < 10; time += 1) await claimWork(single, leaseSeconds, 64);
     await fill(lane('full'), 2_000);
