@@ -3,7 +3,7 @@ import { SchoolbellError } from '../errors.ts';
 import { BlockedTarget, isLiteral, parseTarget, requireAllowedAddress, requireOpenedAddress, type AllowList } from './address-guard.ts';
 import { resolveName } from './resolve-name.ts';
 
-/** Throws unless the URL may be called; `what` begins the refusal. A name that does not resolve now may do so later: a remark, not a refusal. */
+/** Throws unless the URL may be called; the message begins with `what`. Returns a remark if the name does not resolve now, because it may do so later. */
 export async function requireCallable(what: string, url: string, allowed: AllowList): Promise<string | undefined> {
   try {
     const { hostname } = parseTarget(url);

@@ -113,7 +113,7 @@ function decideScopes(row: Pick<Grant, 'state' | 'scopes'> | undefined, history:
     for (const [scope, decision] of decided) if (decision === 'granted') decided.set(scope, 'revoked');
     for (const scope of scopes) decided.set(scope, 'granted');
   };
-  // The history may have less than the authorisation itself.
+  // A scope of the authorisation may have no grant in the history. It counts as revoked unless it is still in force.
   grant(row?.scopes ?? []);
   grant([]);
   for (const { kind, scopes } of history) {

@@ -46,8 +46,8 @@ export const endAfterHours = 120;
 
 export async function settleWork(db: Db, finished: readonly Finished[]): Promise<Settled> {
   const lanes = [...new Set(finished.map(({ work }) => work.lane))];
-  // Locked first, for the same reason as in a claim: no lane may miss what is put into it meanwhile. One that
-  // somebody holds for long must not keep the others waiting.
+  // As in a claim, the lanes are locked before their rows are read, so that work enqueued at the same time is either seen or arms the lane
+  // afterwards. Lanes that another transaction holds are skipped, and their work is settled later.
   const lock = (sql: Sql) => sql<{ keys: string[] }[]>`
     with locked as materialized (select key from lane where key = any(${lanes}) order by key for update skip locked)
     select ${holdLanes(sql, sql`select key from locked`)}`;
